@@ -1,0 +1,32 @@
+/** The only place that reads the clock or draws randomness. */
+import type { Clock, Entropy, Zone } from "./core/seams.ts";
+
+/** Longest delay a timer takes; beyond it Bun fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export const hostClock: Clock = {
+  now: () => Date.now() / 1_000,
+  monotonicMs: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+      signal?.addEventListener("abort", wake, { once: true });
+    }),
+};
+
+export const hostZone: Zone = {
+  utcOffsetS: (epochS) => new Date(epochS * 1_000).getTimezoneOffset() * -60,
+};
+
+export const hostEntropy: Entropy = {
+  id: () => Bun.randomUUIDv7().replaceAll("-", ""),
+  signalId: () => crypto.randomUUID(),
+  token: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
+  random: () => Math.random(),
+};

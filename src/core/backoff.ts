@@ -41,7 +41,12 @@ export function attemptsFor(retryForMs: number, backoff: Backoff): number {
   let waits = 0;
   while (waited < retryForMs) {
     const wait = backoffMs(waits + 1, still, 0);
-    if (wait === 0) throw new OutboxError("settings", "retry_for needs a backoff that waits", "set backoff.base and backoff.max above 0, or use max_attempts");
+    if (wait === 0)
+      throw new OutboxError(
+        "settings",
+        "retry_for needs a backoff that waits",
+        "set backoff.base and backoff.max above 0, or use max_attempts",
+      );
     if (wait === backoff.maxMs) {
       waits += Math.ceil((retryForMs - waited) / wait);
       break;
@@ -49,6 +54,11 @@ export function attemptsFor(retryForMs: number, backoff: Backoff): number {
     waited += wait;
     waits += 1;
   }
-  if (waits >= MAX_ATTEMPTS_LIMIT) throw new OutboxError("settings", `retry_for would take ${waits + 1} attempts`, `raise backoff.base or backoff.max; at most ${MAX_ATTEMPTS_LIMIT} attempts are allowed`);
+  if (waits >= MAX_ATTEMPTS_LIMIT)
+    throw new OutboxError(
+      "settings",
+      `retry_for would take ${waits + 1} attempts`,
+      `raise backoff.base or backoff.max; at most ${MAX_ATTEMPTS_LIMIT} attempts are allowed`,
+    );
   return waits + 1;
 }

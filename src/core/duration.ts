@@ -65,7 +65,11 @@ export function shortDuration(ms: number): string {
   if (abs < 10 * UNIT_MS.s) return `${Math.floor(abs / 100) / 10}s`;
   const seconds = Math.floor(abs / UNIT_MS.s);
   if (seconds < 60) return `${seconds}s`;
-  const pairs = [[86_400, "d", 3_600, "h"], [3_600, "h", 60, "m"], [60, "m", 1, "s"]] as const;
+  const pairs = [
+    [86_400, "d", 3_600, "h"],
+    [3_600, "h", 60, "m"],
+    [60, "m", 1, "s"],
+  ] as const;
   for (const [big, bigUnit, small, smallUnit] of pairs) {
     if (seconds < big) continue;
     const low = Math.floor((seconds % big) / small);

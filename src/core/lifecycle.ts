@@ -102,7 +102,10 @@ export function moveAfter(outcome: Outcome, claim: Claim, policy: Policy, now: n
       return givenBack("dispatch.pending.released", outcome.error, null, 0, claim, now);
     case "unresolvable":
       return claim.unresolved >= 1 || claim.attempt >= claim.max_attempts
-        ? { ...dead("dispatch.dead_letter.unresolvable", "no route for its kind", outcome.error, null, claim, now), unresolved: claim.unresolved + 1 }
+        ? {
+            ...dead("dispatch.dead_letter.unresolvable", "no route for its kind", outcome.error, null, claim, now),
+            unresolved: claim.unresolved + 1,
+          }
         : { ...afterFailure(outcome.error, null, null, claim, policy, now, random), unresolved: claim.unresolved + 1 };
     default:
       return outcome satisfies never;
@@ -111,7 +114,8 @@ export function moveAfter(outcome: Outcome, claim: Claim, policy: Policy, now: n
 
 function afterSuccess(report: Report, claim: Claim, policy: Policy, now: number, random: number): Move {
   const settled = { reason: "dispatch.delivered.transport_ok", attempt: claim.attempt, lastError: null, unresolved: 0, report } as const;
-  if (claim.ack_required === 0) return { ...settled, to: "delivered", summary: `attempt ${claim.attempt}: the command took it`, nextAttemptAt: now };
+  if (claim.ack_required === 0)
+    return { ...settled, to: "delivered", summary: `attempt ${claim.attempt}: the command took it`, nextAttemptAt: now };
   // The last send waits for its acknowledgement as long as the others do, so that a consumer has time to give it.
   const waitMs = backoffMs(claim.attempt, policy.backoff, random);
   return {
@@ -122,8 +126,17 @@ function afterSuccess(report: Report, claim: Claim, policy: Policy, now: number,
   };
 }
 
-function afterFailure(error: string, report: Report | null, retryAfterMs: number | null, claim: Claim, policy: Policy, now: number, random: number): Move {
-  if (claim.attempt >= claim.max_attempts) return dead("dispatch.dead_letter.max_attempts", `attempt ${claim.attempt} of ${claim.max_attempts} failed`, error, report, claim, now);
+function afterFailure(
+  error: string,
+  report: Report | null,
+  retryAfterMs: number | null,
+  claim: Claim,
+  policy: Policy,
+  now: number,
+  random: number,
+): Move {
+  if (claim.attempt >= claim.max_attempts)
+    return dead("dispatch.dead_letter.max_attempts", `attempt ${claim.attempt} of ${claim.max_attempts} failed`, error, report, claim, now);
   const waitMs = retryAfterMs === null ? backoffMs(claim.attempt, policy.backoff, random) : Math.min(retryAfterMs, RETRY_AFTER_LIMIT_MS);
   return {
     to: "pending",
@@ -138,7 +151,16 @@ function afterFailure(error: string, report: Report | null, retryAfterMs: number
 }
 
 function dead(reason: Reason, summary: string, error: string, report: Report | null, claim: Claim, now: number): Move {
-  return { to: "dead_letter", reason, summary, attempt: claim.attempt, nextAttemptAt: now, lastError: cutError(error), unresolved: report === null ? claim.unresolved : 0, report };
+  return {
+    to: "dead_letter",
+    reason,
+    summary,
+    attempt: claim.attempt,
+    nextAttemptAt: now,
+    lastError: cutError(error),
+    unresolved: report === null ? claim.unresolved : 0,
+    report,
+  };
 }
 
 /** It never started: the attempt is given back. `lastError` null keeps no trace of what was not the row's doing. */

@@ -5,7 +5,16 @@
 
 /** Every placeholder, in the order in which the documentation lists them. */
 export const PLACEHOLDERS = [
-  "payload", "deliver_to", "kind", "id", "attempt", "ack_token", "body", "text", "dedup_key", "correlation_id",
+  "payload",
+  "deliver_to",
+  "kind",
+  "id",
+  "attempt",
+  "ack_token",
+  "body",
+  "text",
+  "dedup_key",
+  "correlation_id",
 ] as const;
 export type Placeholder = (typeof PLACEHOLDERS)[number];
 

@@ -1,0 +1,37 @@
+/**
+ * The tests that need the machine: root, strace to count fsyncs, libfaketime to move the clock. `npm run test:system`. They are
+ * apart from `npm test`, which needs nothing; here a missing tool is an error, so that no test passes by not running.
+ */
+import { Glob } from "bun";
+import { join } from "node:path";
+
+const root = join(import.meta.dir, "..");
+
+/** What must be there, and how to get it. */
+const NEEDED: readonly (readonly [what: string, there: boolean, advice: string])[] = [
+  ["root", process.getuid?.() === 0, "run it as root, in a machine or container of its own"],
+  ["strace", Bun.which("strace") !== null, "install the package strace"],
+  ["libfaketime", faketime() !== null, "install the package libfaketime, or name its library in LIBFAKETIME"],
+  ["dist/outbox", Bun.file(join(root, "dist", "outbox")).size > 0, "run npm run build"],
+];
+
+const missing = NEEDED.filter(([, there]) => !there);
+for (const [what, , advice] of missing) console.error(`test:system: ${what} is missing; ${advice}`);
+if (missing.length > 0) process.exit(1);
+
+const env = { ...process.env, TZ: "UTC", LIBFAKETIME: faketime() ?? "" };
+const tests = Bun.spawnSync([process.execPath, "test", "--timeout", "60000", "./test/system"], {
+  cwd: root,
+  env,
+  stdio: ["ignore", "inherit", "inherit"],
+});
+process.exit(tests.exitCode);
+
+/** The library to preload: where LIBFAKETIME says, else where distributions put it. */
+function faketime(): string | null {
+  const named = process.env["LIBFAKETIME"];
+  if (named !== undefined && named !== "") return Bun.file(named).size > 0 ? named : null;
+  const places = "{usr/lib,usr/lib64,usr/local/lib,opt/homebrew/lib}/{,*/}faketime/libfaketime.{so.1,1.dylib}";
+  const found = new Glob(places).scanSync({ cwd: "/", onlyFiles: true, followSymlinks: true, absolute: true }).next();
+  return found.done === true ? null : found.value;
+}

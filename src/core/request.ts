@@ -1,0 +1,164 @@
+/**
+ * What a caller asks to be delivered, and its checks. By hand, without a schema library: every enqueue loads this.
+ * Library, `--batch` lines and flags use the same names (DESIGN section 10).
+ */
+import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS_LIMIT } from "./backoff.ts";
+import { OutboxError } from "./errors.ts";
+import { objectProblem } from "./json.ts";
+
+export interface EnqueueRequest {
+  readonly kind: string;
+  readonly deliver_to: string;
+  /** A plain object; absent and null are `{}`. */
+  readonly body?: object | null | undefined;
+  readonly dedup_key?: string | null | undefined;
+  readonly ack_required?: boolean | null | undefined;
+  readonly max_attempts?: number | null | undefined;
+  /** Epoch seconds. */
+  readonly expires_at?: number | null | undefined;
+  /** Epoch seconds. */
+  readonly not_before?: number | null | undefined;
+  readonly session_id?: string | null | undefined;
+  readonly schedule_run_id?: string | null | undefined;
+  readonly emitter_role?: string | null | undefined;
+}
+
+/** A request whose every field is known to be storable. `body` is JSON text. */
+export interface CheckedRequest {
+  readonly kind: string;
+  readonly deliver_to: string;
+  readonly body: string;
+  readonly dedup_key: string | null;
+  readonly ack_required: boolean;
+  readonly max_attempts: number;
+  readonly expires_at: number | null;
+  readonly not_before: number | null;
+  readonly session_id: string | null;
+  readonly schedule_run_id: string | null;
+  readonly emitter_role: string | null;
+  /** The fields that the caller gave a value: what a duplicate is compared by. */
+  readonly asked: ReadonlySet<string>;
+}
+
+/** Bounds that the settings may narrow; the library uses these. */
+export interface RequestLimits {
+  /** Largest body, in bytes of UTF-8. */
+  readonly payloadBytes: number;
+  /** Attempts for a request that names none. */
+  readonly maxAttempts: number;
+}
+export const DEFAULT_LIMITS: RequestLimits = { payloadBytes: 1_048_576, maxAttempts: DEFAULT_MAX_ATTEMPTS };
+
+/** Latest instant accepted, epoch seconds: the end of the year 9999. */
+export const MAX_TIME = 253_402_300_799;
+
+/** Largest values, in bytes of UTF-8. They travel through argv and environment, where an element ends at 128 KiB. */
+const TEXT_LIMITS = {
+  kind: 255,
+  deliver_to: 8_192,
+  dedup_key: 1_024,
+  session_id: 255,
+  schedule_run_id: 255,
+  emitter_role: 255,
+} as const;
+type TextField = keyof typeof TEXT_LIMITS;
+
+const FIELDS: readonly string[] = [...Object.keys(TEXT_LIMITS), "body", "ack_required", "max_attempts", "expires_at", "not_before"];
+
+/**
+ * Checks a request. A body that is already JSON text comes as `bodyText` and is kept to the letter.
+ * @throws OutboxError `data`, naming the field
+ */
+export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DEFAULT_LIMITS, bodyText?: string): CheckedRequest {
+  const given = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
+  for (const [name] of given) if (!FIELDS.includes(name)) throw bad(`"${name}" is no field of a request`, `the fields are ${FIELDS.join(", ")}`);
+  const notBefore = timeField(request.not_before, "not_before");
+  const expiresAt = timeField(request.expires_at, "expires_at");
+  if (notBefore !== null && expiresAt !== null && expiresAt <= notBefore) throw bad("expires_at does not lie after not_before", "it would expire before it may be sent");
+  if (request.ack_required !== undefined && request.ack_required !== null && typeof request.ack_required !== "boolean") throw bad("ack_required is neither true nor false");
+  const asked = new Set(given.map(([name]) => name));
+  if (bodyText !== undefined) asked.add("body");
+  return {
+    kind: requiredText(request.kind, "kind"),
+    deliver_to: requiredText(request.deliver_to, "deliver_to"),
+    body: bodyOf(request, bodyText, limits.payloadBytes),
+    dedup_key: optionalText(request.dedup_key, "dedup_key"),
+    ack_required: request.ack_required ?? false,
+    max_attempts: attemptsField(request.max_attempts ?? limits.maxAttempts),
+    expires_at: expiresAt,
+    not_before: notBefore,
+    session_id: optionalText(request.session_id, "session_id"),
+    schedule_run_id: optionalText(request.schedule_run_id, "schedule_run_id"),
+    emitter_role: optionalText(request.emitter_role, "emitter_role"),
+    asked,
+  };
+}
+
+function bodyOf(request: EnqueueRequest, bodyText: string | undefined, limit: number): string {
+  const text = bodyText ?? serialise(request.body);
+  // A UTF-16 unit is at least one byte, so a text too long by units is refused before it is measured and scanned.
+  const bytes = text.length > limit ? text.length : bytesOf(text);
+  if (bytes > limit) throw bad(`the body has ${text.length > limit ? "at least " : ""}${bytes} bytes; the limit is ${limit}`, "send a reference instead, or raise limits.payload");
+  // JSON's own white space only: trim() would also take a byte order mark away.
+  const trimmed = text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+  const problem = objectProblem(trimmed);
+  if (problem !== null) throw bad(`the body ${problem}`, 'a body is a JSON object such as {"n": 1}');
+  return trimmed;
+}
+
+/** Once, and only here: the text is what every attempt sends. */
+function serialise(body: object | null | undefined): string {
+  if (body === undefined || body === null) return "{}";
+  if (typeof body !== "object" || Array.isArray(body)) throw bad(`the body is ${Array.isArray(body) ? "an array" : `a ${typeof body}`}, not an object`);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(body);
+  } catch (error) {
+    throw bad(`the body cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (text === undefined) throw bad("the body has no JSON form");
+  return text;
+}
+
+function requiredText(value: unknown, field: TextField): string {
+  const text = optionalText(value, field);
+  if (text === null) throw bad(`${field} is missing`);
+  return text;
+}
+
+function optionalText(value: unknown, field: TextField): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "string") throw bad(`${field} is not a text`);
+  const problem = textProblem(value, TEXT_LIMITS[field]);
+  if (problem !== null) throw bad(`${field} ${problem}`);
+  return value;
+}
+
+/** What is wrong with a stored text, or null. */
+export function textProblem(text: string, limitBytes: number): string | null {
+  if (text === "") return "is empty";
+  if (text.includes("\0")) return "holds a NUL character";
+  if (!text.isWellFormed()) return "is not valid Unicode (a lone surrogate)";
+  if (bytesOf(text) > limitBytes) return `has ${bytesOf(text)} bytes; the limit is ${limitBytes}`;
+  return null;
+}
+
+/** Length in bytes of UTF-8. */
+export function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+function attemptsField(value: unknown): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > MAX_ATTEMPTS_LIMIT) throw bad(`max_attempts is not a whole number from 1 to ${MAX_ATTEMPTS_LIMIT}`);
+  return value;
+}
+
+function timeField(value: unknown, field: string): number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "number" || !(value >= 0 && value <= MAX_TIME)) throw bad(`${field} is not a time in epoch seconds between 1970 and 9999`);
+  return value;
+}
+
+function bad(message: string, hint = ""): OutboxError {
+  return new OutboxError("data", message, hint);
+}

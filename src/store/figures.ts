@@ -1,0 +1,23 @@
+/** How much waits, how long it has waited, and how it is spread over the statuses. */
+import { STATUSES, type Status } from "../core/lifecycle.ts";
+import { type Handle, statement } from "./statement.ts";
+
+export interface Figures {
+  /** Dispatches that have not come to an end: pending and delivering. */
+  readonly depth: number;
+  /** How long the dispatch that is due longest has been due, in seconds; 0 when none is. */
+  readonly oldest_due_age: number;
+  /** How many there are of each status. */
+  readonly status: Readonly<Record<Status, number>>;
+}
+
+export function figures(db: Handle, now: number): Figures {
+  const counted = statement<{ status: Status; n: number }>(db, `SELECT status, count(*) AS n FROM main.dispatch_outbox GROUP BY status`).all({});
+  const status = Object.fromEntries(STATUSES.map((name) => [name, counted.find((row) => row.status === name)?.n ?? 0])) as Record<Status, number>;
+  const oldest = statement<{ at: number | null }>(
+    db,
+    `SELECT min(next_attempt_at) AS at FROM main.dispatch_outbox INDEXED BY dispatch_due
+     WHERE status IN ('pending', 'delivering') AND next_attempt_at <= $now`,
+  ).get({ now });
+  return { depth: status.pending + status.delivering, oldest_due_age: oldest?.at == null ? 0 : now - oldest.at, status };
+}

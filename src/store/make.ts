@@ -1,0 +1,50 @@
+/** Making a database file: 0600 in a 0700 directory, and its name as durable as the commits that follow. */
+import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { OutboxError } from "../core/errors.ts";
+import { exists } from "./place.ts";
+
+/**
+ * Creates the empty file, unless it exists. SQLite's companions copy its mode.
+ * @param mayMakeDirectory only at the default place: elsewhere a missing directory is an unmounted disk or a typo
+ * @throws OutboxError `io` or `permission`
+ */
+export function makeFile(path: string, mayMakeDirectory: boolean): void {
+  const directory = dirname(path);
+  if (mayMakeDirectory) makeDirectory(directory);
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return; // another process was faster
+    if (code === "ENOENT") throw new OutboxError("io", `cannot make database ${path}: there is no directory ${directory}`, "make the directory (a disk that is not mounted?), or name another database with --db");
+    if (code === "EACCES" || code === "EPERM" || code === "EROFS") throw new OutboxError("permission", `cannot make database ${path}: ${message}`, `check owner and mode of ${directory}`);
+    throw new OutboxError("io", `cannot make database ${path}: ${message}`, "check the disk and the path");
+  }
+  sync(directory);
+}
+
+/** Makes the missing directories, each 0700, and syncs the one that holds each new name. */
+function makeDirectory(directory: string): void {
+  const missing: string[] = [];
+  for (let at = directory; !exists(at); at = dirname(at)) missing.push(at);
+  for (const at of missing.toReversed()) {
+    try {
+      mkdirSync(at, { mode: 0o700 });
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === "EEXIST") continue;
+      throw new OutboxError(code === "EACCES" || code === "EPERM" || code === "EROFS" ? "permission" : "io", `cannot make directory ${at}: ${message}`, "make it by hand, or name another database with --db");
+    }
+    sync(dirname(at));
+  }
+}
+
+function sync(directory: string): void {
+  const fd = openSync(directory, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

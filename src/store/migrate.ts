@@ -1,0 +1,66 @@
+/** The schema: its numbered steps, whose file a database is, and bringing it forward. Forward only, only ever adding. */
+import { invariant, OutboxError } from "../core/errors.ts";
+import outbox from "./migrations/0001_outbox.sql" with { type: "text" };
+import { type Handle, statement } from "./statement.ts";
+
+/** Step n takes a database from version n to n + 1. Frozen once released. */
+export const MIGRATIONS: readonly string[] = [outbox];
+
+/** The schema that this binary writes. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Our tables, by the names that `install` must find free. */
+const OUR_TABLES = ["dispatch_schema", "dispatch_edges", "dispatch_outbox", "status_transitions", "admin_events"] as const;
+
+export type Ownership =
+  /** A file with `dispatch_schema`: ours, at this version. */
+  | { readonly whose: "ours"; readonly version: number }
+  /** No table at all. */
+  | { readonly whose: "nobody" }
+  /** Another program's tables, none of ours. */
+  | { readonly whose: "foreign" };
+
+/** Whose file this is. Reads only. */
+export function ownership(db: Handle): Ownership {
+  if (has(db, ["dispatch_schema"]).length > 0) {
+    const version = statement<{ version: number }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
+    if (version === undefined) throw new OutboxError("io", "the database says no schema version (dispatch_schema is empty)", "restore it from a copy");
+    return { whose: "ours", version };
+  }
+  const tables = statement<{ n: number }>(db, `SELECT count(*) AS n FROM main.sqlite_schema`).get({})?.n;
+  return { whose: tables === 0 ? "nobody" : "foreign" };
+}
+
+/** @throws OutboxError `settings`: the file is newer than this binary, and stays untouched. */
+export function refuseNewer(version: number, path: string, known: number = SCHEMA_VERSION): void {
+  if (version > known)
+    throw new OutboxError("settings", `database ${path} has schema ${version}, this outbox knows up to ${known}`, "use the newer outbox; the file was left untouched");
+}
+
+/**
+ * Adds the tables to a database that has none of them, in the caller's transaction. Nothing else of the file changes.
+ * @throws OutboxError `no`, naming each of our names that is taken
+ */
+export function install(db: Handle, steps: readonly string[] = MIGRATIONS): void {
+  const taken = has(db, OUR_TABLES);
+  if (taken.includes("dispatch_schema")) throw new OutboxError("no", "the outbox tables are installed already", "bring an older schema forward with `outbox migrate`");
+  if (taken.length > 0) throw new OutboxError("no", `the database has ${taken.join(" and ")} already, and not from outbox`, "use another database file");
+  for (const step of steps) db.run(step);
+}
+
+/** Brings an older schema forward, in the caller's transaction. */
+export function bringForward(db: Handle, steps: readonly string[] = MIGRATIONS): void {
+  const owner = ownership(db);
+  invariant(owner.whose === "ours", "bringForward on a file that is not ours");
+  for (const [index, step] of steps.entries()) {
+    if (index < owner.version) continue;
+    db.run(step);
+    statement(db, `UPDATE main.dispatch_schema SET version = $version`).run({ version: index + 1 });
+  }
+}
+
+function has(db: Handle, names: readonly string[]): string[] {
+  return statement<{ name: string }>(db, `SELECT name FROM main.sqlite_schema WHERE name IN (SELECT value FROM json_each($names)) ORDER BY name`)
+    .all({ names: JSON.stringify(names) })
+    .map((row) => row.name);
+}

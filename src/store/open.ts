@@ -1,0 +1,138 @@
+/**
+ * Opening a database: wait for locks first, then see whose file it is, and only then touch it. The usual case, a file
+ * of ours that is up to date, costs no file system call of our own and no DDL.
+ */
+import { Database } from "bun:sqlite";
+import { OutboxError } from "../core/errors.ts";
+import { bringForward, install, MIGRATIONS, ownership, refuseNewer } from "./migrate.ts";
+import { type Handle, statement } from "./statement.ts";
+import { asTrouble, sqliteCode } from "./trouble.ts";
+
+export interface OpenTerms {
+  /** Absolute. */
+  readonly path: string;
+  /** Whether a missing database is made (`enqueue`, `revive`, `run`) or is the answer "no". */
+  readonly missing: "make" | "refuse";
+  /** Whether its directory may be made too: only at the default place. */
+  readonly mayMakeDirectory: boolean;
+  /** What happens to an older schema. */
+  readonly older: "bring forward" | "refuse";
+  /** Whether to look where the file lies although it exists (`run`). A file that is made is always looked at. */
+  readonly checkPlace: boolean;
+  readonly allowNetworkFs: boolean;
+  /** How long SQLite waits for a lock, in milliseconds. It blocks the thread. */
+  readonly busyMs: number;
+  /** Who runs this process. */
+  readonly uid: number;
+}
+
+/** Opens, or makes, a database of ours. @throws OutboxError */
+export async function openDatabase(terms: OpenTerms, steps: readonly string[] = MIGRATIONS): Promise<Handle> {
+  if (terms.checkPlace) await look(terms);
+  const opened = tryOpen(terms.path) ?? (await make(terms));
+  try {
+    statement(opened, `PRAGMA busy_timeout = ${Math.round(terms.busyMs)}`).get({});
+    await claimFile(opened, terms, steps);
+    settings(opened);
+    return opened;
+  } catch (error) {
+    opened.close();
+    throw asTrouble(error, terms.path);
+  }
+}
+
+/** `outbox migrate --install`: adds the tables to a program's database; its journal mode and modes stay. @returns the version */
+export async function installInto(terms: OpenTerms): Promise<number> {
+  const db = tryOpen(terms.path) ?? (await make(terms));
+  try {
+    statement(db, `PRAGMA busy_timeout = ${Math.round(terms.busyMs)}`).get({});
+    const owner = ownership(db);
+    if (owner.whose === "ours") refuseNewer(owner.version, terms.path);
+    db.transaction(() => install(db)).immediate();
+    return MIGRATIONS.length;
+  } catch (error) {
+    throw asTrouble(error, terms.path);
+  } finally {
+    db.close();
+  }
+}
+
+async function claimFile(db: Handle, terms: OpenTerms, steps: readonly string[]): Promise<void> {
+  const owner = ownership(db);
+  if (owner.whose === "ours" && owner.version === steps.length) return;
+  if (owner.whose === "foreign")
+    throw new OutboxError("io", `database ${terms.path} belongs to another program (it has tables, and none of ours)`, "name another file, or add the outbox tables to this one with `outbox migrate --install`");
+  if (owner.whose === "nobody") return fill(db, terms, steps);
+  refuseNewer(owner.version, terms.path, steps.length);
+  if (terms.older === "refuse") throw new OutboxError("settings", `database ${terms.path} has schema ${owner.version}, this outbox needs ${steps.length}`, "run: outbox migrate");
+  if (isOurOwn(db)) (await import("./backup.ts")).copyTo(db, `${terms.path}.schema-${owner.version}.backup`);
+  db.transaction(() => bringForward(db, steps)).immediate();
+}
+
+/** An empty file, ours to fill: WAL stays set, the tables come in one transaction. */
+async function fill(db: Handle, terms: OpenTerms, steps: readonly string[]): Promise<void> {
+  if (terms.missing === "refuse") throw missing(terms.path);
+  if (!terms.checkPlace) await look(terms);
+  statement(db, `PRAGMA journal_mode = WAL`).get({});
+  db.transaction(() => {
+    if (ownership(db).whose === "nobody") install(db, steps); // else another process was faster
+  }).immediate();
+}
+
+/** Whether only our tables stand in it; in a program's file its own copies and journal mode are its affair. */
+function isOurOwn(db: Handle): boolean {
+  const foreign = statement<{ n: number }>(
+    db,
+    `SELECT count(*) AS n FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite^_%' ESCAPE '^'
+       AND name NOT LIKE 'dispatch^_%' ESCAPE '^' AND name NOT IN ('status_transitions', 'admin_events')`,
+  ).get({});
+  return foreign?.n === 0;
+}
+
+/** Only on handles that we opened, never on a program's. */
+function settings(db: Handle): void {
+  for (const pragma of [
+    "synchronous = FULL",
+    "fullfsync = ON", // macOS: its fsync does not reach the platter
+    "checkpoint_fullfsync = ON",
+    "journal_size_limit = 4194304",
+    "foreign_keys = ON",
+    "trusted_schema = OFF",
+    "secure_delete = ON",
+  ])
+    statement(db, `PRAGMA ${pragma}`).get({});
+}
+
+function tryOpen(path: string): Handle | null {
+  try {
+    return new Database(path, { readwrite: true, create: false, strict: true });
+  } catch (error) {
+    if (sqliteCode(error) === 14) return null; // CANTOPEN: missing, or something stands in the way
+    throw asTrouble(error, path);
+  }
+}
+
+/** Nothing could be opened: either there is nothing, which may be made, or there is a reason, which is said. */
+async function make(terms: OpenTerms): Promise<Handle> {
+  const { exists } = await import("./place.ts");
+  const there = exists(terms.path);
+  if (!there && terms.missing === "refuse") throw missing(terms.path);
+  if (!there) {
+    const { makeFile } = await import("./make.ts");
+    await look(terms);
+    makeFile(terms.path, terms.mayMakeDirectory);
+    await look(terms); // its directory may be new: now its file system can be asked
+  } else await look(terms);
+  const opened = tryOpen(terms.path);
+  if (opened === null) throw new OutboxError(exists(terms.path) ? "permission" : "io", `database ${terms.path} cannot be opened`, "check that it is a file, and owner and mode of the file and its directory");
+  return opened;
+}
+
+async function look(terms: OpenTerms): Promise<void> {
+  const { checkPlace } = await import("./place.ts");
+  checkPlace(terms.path, terms.uid, terms.allowNetworkFs);
+}
+
+function missing(path: string): OutboxError {
+  return new OutboxError("no", `no database at ${path}`, "name one with --db, or make it with the first `outbox enqueue`");
+}

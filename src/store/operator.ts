@@ -1,0 +1,97 @@
+/** What an operator does to one dispatch: retry, cancel, purge. Each writes one audit row in the same transaction. */
+import type { Dispatch, DispatchRef } from "../core/dispatch.ts";
+import { byRef } from "./queries.ts";
+import { type Handle, statement } from "./statement.ts";
+
+export type OperatorOutcome =
+  | { readonly outcome: "changed"; readonly row: Dispatch }
+  | { readonly outcome: "not_found" }
+  /** Not in a status from which this can be done. */
+  | { readonly outcome: "wrong_status"; readonly row: Dispatch }
+  /** Its command runs: the lease is not over. */
+  | { readonly outcome: "live"; readonly row: Dispatch }
+  /** Its expiry has passed and no new one was given. */
+  | { readonly outcome: "past_expiry"; readonly row: Dispatch };
+
+export interface Operation {
+  /** Epoch seconds. */
+  readonly now: number;
+  /** Who did it, for history and audit. */
+  readonly actor: string;
+  /** Answer what would happen, change nothing. */
+  readonly dryRun?: boolean;
+}
+
+export interface RetryTerms extends Operation {
+  /** When it is due again, epoch seconds; `now` unless told. */
+  readonly dueAt?: number;
+  /** The new expiry, epoch seconds; null or absent keeps the old one. */
+  readonly expiresAt?: number | null;
+}
+
+/** Puts a dead or expired dispatch back: pending, attempt 0, error cleared; its place in its key stays (ADR-0059 D6). */
+export function retry(db: Handle, ref: DispatchRef, terms: RetryTerms): OperatorOutcome {
+  const row = byRef(db, ref);
+  if (row === null) return { outcome: "not_found" };
+  if (row.status !== "dead_letter" && row.status !== "expired") return { outcome: "wrong_status", row };
+  const expiresAt = terms.expiresAt ?? row.expires_at;
+  const dueAt = terms.dueAt ?? terms.now;
+  if (expiresAt !== null && expiresAt <= dueAt) return { outcome: "past_expiry", row };
+  if (terms.dryRun === true) return { outcome: "changed", row };
+  statement(
+    db,
+    `UPDATE main.dispatch_outbox SET status = 'pending', reason_code = 'dispatch.pending.operator_retry',
+       reason_summary = 'put back by an operator from ' || status, attempt = 0, unresolved = 0, next_attempt_at = $due, expires_at = $expires,
+       last_error = NULL, updated_at = $now, source = 'operator', actor = $actor, metadata = '{}'
+     WHERE seq = $seq AND status IN ('dead_letter', 'expired')`,
+  ).run({ seq: row.seq, due: dueAt, expires: expiresAt, now: terms.now, actor: terms.actor });
+  record(db, terms, "dispatch.retry", row, { status: row.status, attempt: row.attempt, last_error: row.last_error });
+  return { outcome: "changed", row };
+}
+
+/** Ends a pending dispatch, or one whose runner vanished, as expired. */
+export function cancel(db: Handle, ref: DispatchRef, terms: Operation): OperatorOutcome {
+  const row = byRef(db, ref);
+  if (row === null) return { outcome: "not_found" };
+  if (isLive(row, terms.now)) return { outcome: "live", row };
+  if (row.status !== "pending" && row.status !== "delivering") return { outcome: "wrong_status", row };
+  if (terms.dryRun === true) return { outcome: "changed", row };
+  statement(
+    db,
+    `UPDATE main.dispatch_outbox SET status = 'expired', reason_code = 'dispatch.expired.cancelled', reason_summary = 'cancelled by an operator',
+       next_attempt_at = $now, lock_token = NULL, holder = NULL, updated_at = $now, source = 'operator', actor = $actor,
+       metadata = json_object('attempt', attempt)
+     WHERE seq = $seq AND (status = 'pending' OR (status = 'delivering' AND next_attempt_at <= $now))`,
+  ).run({ seq: row.seq, now: terms.now, actor: terms.actor });
+  record(db, terms, "dispatch.cancel", row, { status: row.status, attempt: row.attempt });
+  return { outcome: "changed", row };
+}
+
+export interface PurgeTerms extends Operation {
+  /** Also a row whose command runs. */
+  readonly force?: boolean;
+}
+
+/** Deletes a dispatch and its history, and with them its dedup key. The audit row stays. */
+export function purge(db: Handle, ref: DispatchRef, terms: PurgeTerms): OperatorOutcome {
+  const row = byRef(db, ref);
+  if (row === null) return { outcome: "not_found" };
+  if (isLive(row, terms.now) && terms.force !== true) return { outcome: "live", row };
+  if (terms.dryRun === true) return { outcome: "changed", row };
+  statement(db, `DELETE FROM main.dispatch_outbox WHERE seq = $seq`).run({ seq: row.seq });
+  statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
+  record(db, terms, "dispatch.purge", row, { seq: row.seq, kind: row.kind, deliver_to: row.deliver_to, status: row.status, attempt: row.attempt, forced: terms.force === true });
+  return { outcome: "changed", row };
+}
+
+/** Delivering with a lease that is not over: its command runs. */
+function isLive(row: Dispatch, now: number): boolean {
+  return row.status === "delivering" && row.next_attempt_at > now;
+}
+
+function record(db: Handle, terms: Operation, action: string, row: Dispatch, details: object): void {
+  statement(
+    db,
+    `INSERT INTO main.admin_events (created_at, action, target_id, details, actor) VALUES ($now, $action, $id, $details, $actor)`,
+  ).run({ now: terms.now, action, id: row.id, details: JSON.stringify(details), actor: terms.actor });
+}

@@ -1,0 +1,36 @@
+/** SQLite's errors as situations that a person can mend. Nothing outside this room knows SQLite's codes. */
+import { OutboxError, type Trouble } from "../core/errors.ts";
+
+const SITUATIONS: Readonly<Record<number, readonly [Trouble, string, string]>> = {
+  3: ["permission", "access was denied", "check owner and mode"],
+  5: ["busy", "another process holds its write lock", "try again"],
+  6: ["busy", "it is locked", "try again"],
+  7: ["busy", "the machine is out of memory", "try again"],
+  8: ["permission", "it cannot be written", "check owner and mode of the file and its directory"],
+  10: ["io", "an I/O error", "check the disk, then the file with PRAGMA integrity_check"],
+  11: ["io", "it is corrupt", "restore it from a copy"],
+  13: ["io", "the disk is full", "free some space"],
+  14: ["io", "it cannot be opened", "check that the path and its directory exist and can be read"],
+  18: ["data", "a value is too big for the database", "send less"],
+  23: ["permission", "access was denied", "check owner and mode"],
+  26: ["io", "it is not a database", "name another file, or move this one away"],
+};
+
+/**
+ * Turns whatever a store function threw into an OutboxError. Errors that are ours already, and errors that are not
+ * SQLite's, pass through.
+ */
+export function asTrouble(error: unknown, path: string): unknown {
+  if (error instanceof OutboxError) return error;
+  const code = sqliteCode(error);
+  if (code === null) return error;
+  const [kind, what, hint] = SITUATIONS[code] ?? ["bug", "the database refused a statement", "please report it"];
+  return new OutboxError(kind, `database ${path}: ${what} (${error instanceof Error ? error.message : String(error)})`, hint, { cause: error });
+}
+
+/** Primary result code of a SQLite error, null for any other error. */
+export function sqliteCode(error: unknown): number | null {
+  if (!(error instanceof Error) || error.name !== "SQLiteError") return null;
+  const { errno } = error as Error & { errno?: unknown };
+  return typeof errno === "number" ? errno & 0xff : null;
+}

@@ -17,10 +17,13 @@ try {
   compile(built);
   proveItRuns(built);
   renameSync(built, target);
+  console.log(`dist/outbox ${version}, ${Math.round(Bun.file(target).size / 1_000_000)} MB`);
+} catch (error) {
+  console.error(`build: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
 } finally {
   rmSync(aside, { recursive: true, force: true });
 }
-console.log(`dist/outbox ${version}, ${Math.round(Bun.file(target).size / 1_000_000)} MB`);
 
 function compile(outfile: string): void {
   const command = [
@@ -41,7 +44,7 @@ function compile(outfile: string): void {
     `--define=OUTBOX_VERSION=${JSON.stringify(version)}`,
   ];
   const run = Bun.spawnSync(command, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
-  if (run.exitCode !== 0) stop("`bun build` failed");
+  if (run.exitCode !== 0) throw new Error("`bun build` failed");
 }
 
 /** A build can succeed and leave a binary that dies at its start, so it is run. */
@@ -49,9 +52,5 @@ function proveItRuns(binary: string): void {
   const run = Bun.spawnSync([binary, "version"], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const said = run.stdout.toString().trim();
   if (run.exitCode === 0 && said.split(" ").at(-1) === version) return;
-  stop(`\`outbox version\` should print ${version}; it printed "${said}", exit ${run.exitCode}\n${run.stderr.toString()}`);
-}
-
-function stop(why: string): never {
-  throw new Error(`build: ${why}`);
+  throw new Error(`\`outbox version\` should print ${version}; it printed "${said}", exit ${run.exitCode}\n${run.stderr.toString()}`);
 }

@@ -14,11 +14,12 @@ else
 fi
 
 if ! "$js" scripts/in-step.mjs; then
+  echo "install: bringing node_modules in step with package-lock.json" >&2
   if [ "$js" = node ]; then
     # The next script must find the development tools, whatever NODE_ENV or the user's npm settings leave out.
-    npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error >&2
+    npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error >/dev/null
   else
-    bun install --frozen-lockfile --silent >&2
+    bun install --frozen-lockfile --silent
   fi
 fi
 

@@ -1,0 +1,38 @@
+/** What the built program loads before it can do its work. `tidy.test.ts` looks at the sources, this at what the bundler made. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+const root = join(import.meta.dir, "..");
+/** Measured with bytecode: consola 6 ms, citty 2.3 ms, where an empty program takes 4 ms. */
+const SLOW = /node_modules\/(citty|consola|yaml)\/|src\/(dispatcher|transport)\//;
+
+const built = await Bun.build({
+  entrypoints: [join(root, "src/main.ts")],
+  root,
+  target: "bun",
+  format: "esm",
+  splitting: true,
+  metafile: true,
+});
+const outputs = built.metafile?.outputs ?? {};
+
+/** Every source file in the chunks that are loaded when those of `entries` are: the imports of a chunk, and theirs. */
+function loadedBy(...entries: readonly string[]): readonly string[] {
+  const isEntry = (path: string): boolean => entries.some((entry) => outputs[path]?.entryPoint?.endsWith(entry));
+  const chunks = new Set(Object.keys(outputs).filter(isEntry));
+  expect(chunks.size).toBe(entries.length);
+  // A set visits what is added while it is walked.
+  for (const chunk of chunks)
+    for (const { kind, path } of outputs[chunk]?.imports ?? []) if (kind !== "dynamic-import" && path in outputs) chunks.add(path);
+  return [...chunks].flatMap((chunk) => Object.keys(outputs[chunk]?.inputs ?? {}));
+}
+
+test.each(["enqueue", "revive", "ack"])("%s starts without anything that is slow to load", (name) => {
+  const loaded = loadedBy("src/main.ts", `src/cli/commands/${name}.ts`);
+  expect(loaded.filter((path) => SLOW.test(path))).toEqual([]);
+  expect(loaded.some((path) => path.endsWith("src/cli/parse.ts"))).toBe(true);
+});
+
+test("run loads the dispatcher, so the look at the chunks sees what is there", () => {
+  expect(loadedBy("src/main.ts", "src/cli/commands/run.ts").filter((path) => SLOW.test(path))).not.toEqual([]);
+});

@@ -1,0 +1,84 @@
+/** Which settings file it is, and what lies in it once it is found to be trustworthy. */
+import { lstatSync } from "node:fs";
+import { homedir } from "node:os";
+import { OutboxError } from "../core/errors.ts";
+import { absolute, type Place, placeOf, xdg } from "./place.ts";
+import type { Choice, Origin } from "./settings.ts";
+import { escaped } from "./shown.ts";
+import { codeOf, readTrusted } from "./trust.ts";
+
+/** The text of the settings file; null where there is none and the built-in settings hold. */
+export interface Source {
+  readonly file: string | null;
+  readonly origin: Origin;
+  readonly text: string | null;
+  readonly place: Place;
+}
+
+/**
+ * Finds and reads the file: the first that is named or exists.
+ * @throws OutboxError `settings` (a named one is missing, no regular file, not text), `permission` (others could change it)
+ */
+export function openSource(choice: Choice): Source {
+  const home = homeOf(choice.env);
+  const located = locate(choice, home);
+  if (located === null) return noSource(choice);
+  const { file, text } = readTrusted(located.path, choice.uid);
+  const directory = file.slice(0, file.lastIndexOf("/")) || "/";
+  return { file, origin: located.origin, text, place: placeOf(directory, home, choice.env) };
+}
+
+/** No file at all. No setting holds a relative path then, so any directory will do for `place`. */
+export function noSource(choice: Choice): Source {
+  const home = homeOf(choice.env);
+  return { file: null, origin: "built-in", text: null, place: placeOf(home, home, choice.env) };
+}
+
+/** Where the user's own settings file is, whether it exists or not. */
+export function userFile(env: Choice["env"]): string {
+  return `${xdg(env, "XDG_CONFIG_HOME", `${homeOf(env)}/.config`)}/outbox/settings.yaml`;
+}
+
+/** The user's home: an absolute HOME, else what the system says. */
+export function homeOf(env: Choice["env"]): string {
+  if (env["HOME"]?.startsWith("/") === true) return env["HOME"];
+  const known = homedir();
+  return known.startsWith("/") ? known : "/";
+}
+
+const SYSTEM_FILE = "/etc/outbox/settings.yaml";
+
+/** The path as chosen, links not yet followed. Null: nothing is named and nothing exists. */
+export function locate(choice: Choice, home: string): { readonly path: string; readonly origin: Origin } | null {
+  if (choice.config !== undefined) return { path: named(choice.config, home, "--config"), origin: "--config" };
+  const variable = choice.env["OUTBOX_CONFIG"];
+  if (variable !== undefined && variable !== "") return { path: named(variable, home, "OUTBOX_CONFIG"), origin: "OUTBOX_CONFIG" };
+  const user = userFile(choice.env);
+  if (exists(user)) return { path: user, origin: "user" };
+  return exists(SYSTEM_FILE) ? { path: SYSTEM_FILE, origin: "system" } : null;
+}
+
+function named(value: string, home: string, by: string): string {
+  if (value === "" || value.includes("\0")) throw new OutboxError("settings", `${by} names no file`, "give the path of a settings file");
+  const path = absolute(value, { home, directory: value.startsWith("/") || value.startsWith("~/") ? "/" : process.cwd() });
+  if (!exists(path))
+    throw new OutboxError("settings", `${by} names a settings file that does not exist: ${escaped(path)}`, "outbox init FILE writes one");
+  return path;
+}
+
+/** A dangling link exists: to pass it over would be to run with settings that nobody chose. */
+function exists(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return false;
+    throw new OutboxError(
+      "permission",
+      `cannot look for a settings file at ${escaped(path)}: ${code}`,
+      "allow it, or name another with --config",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Whether the settings file may be believed. It names commands to run, so nobody but root and the caller may be able to
+ * change it. What is checked is what is read: the open descriptor, not the name.
+ */
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, type Stats, statSync } from "node:fs";
+import { OutboxError } from "../core/errors.ts";
+import { escaped } from "./shown.ts";
+import { decode } from "./text.ts";
+
+/** Largest settings file. A written one has a few hundred bytes; what is larger is another file. */
+const LARGEST = 1_048_576;
+
+/**
+ * Reads the file behind `path`.
+ * @param uid the caller's
+ * @returns the real name, links followed, and the text
+ * @throws OutboxError `permission` when others could change it or it cannot be read; `settings` when it is no text file
+ */
+export function readTrusted(path: string, uid: number): { readonly file: string; readonly text: string } {
+  const file = attempt(path, () => realpathSync(path));
+  // Looked at before it is opened: opening a FIFO waits for a writer, and opening a device may do anything.
+  mustBeFile(
+    file,
+    attempt(file, () => lstatSync(file)),
+  );
+  const directory = file.slice(0, file.lastIndexOf("/")) || "/";
+  mustBeOurs(
+    directory,
+    attempt(directory, () => statSync(directory)),
+    uid,
+  );
+  const descriptor = attempt(file, () => openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
+  try {
+    const stats = fstatSync(descriptor);
+    mustBeFile(file, stats);
+    mustBeOurs(file, stats, uid);
+    return {
+      file,
+      text: decode(
+        attempt(file, () => contents(file, descriptor)),
+        file,
+      ),
+    };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The system's short name of an error, for example `ENOENT`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error);
+}
+
+function mustBeFile(file: string, stats: Stats): void {
+  if (stats.isFile()) return;
+  const what = stats.isDirectory() ? "a directory" : stats.isFIFO() ? "a pipe" : stats.isSocket() ? "a socket" : "a device";
+  throw new OutboxError("settings", `the settings file ${escaped(file)} is ${what}`, "name a regular file");
+}
+
+/** Owned by root or the caller, and not writable by group or others. */
+function mustBeOurs(path: string, stats: Stats, uid: number): void {
+  const what = stats.isDirectory() ? "the directory of the settings file" : "the settings file";
+  const name = escaped(path);
+  if (stats.uid !== 0 && stats.uid !== uid)
+    throw new OutboxError(
+      "permission",
+      `${what} is owned by another user (uid ${stats.uid}), who could name commands to run: ${name}`,
+      `chown ${uid} ${quoted(name)}`,
+    );
+  if ((stats.mode & 0o022) !== 0)
+    throw new OutboxError(
+      "permission",
+      `${what} can be written by others, who could name commands to run: ${name}`,
+      `chmod go-w ${quoted(name)}`,
+    );
+}
+
+/** At most LARGEST bytes, also when the file grows meanwhile. */
+function contents(file: string, descriptor: number): Uint8Array {
+  const buffer = new Uint8Array(Math.min(fstatSync(descriptor).size, LARGEST) + 1);
+  let length = 0;
+  let room = buffer;
+  while (true) {
+    const count = readSync(descriptor, room, length, room.length - length, null);
+    if (count === 0) return room.subarray(0, length);
+    length += count;
+    if (length > LARGEST)
+      throw new OutboxError("settings", `the settings file ${escaped(file)} is larger than 1 MiB`, "name the right file");
+    if (length === room.length) {
+      const larger = new Uint8Array(Math.min(room.length * 2, LARGEST) + 1);
+      larger.set(room);
+      room = larger;
+    }
+  }
+}
+
+function attempt<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof OutboxError) throw error;
+    const code = codeOf(error);
+    const name = escaped(path);
+    switch (code) {
+      case "ENOENT":
+        throw new OutboxError(
+          "settings",
+          `the settings file ${name} does not exist or is a link to nothing`,
+          "mend the link or remove it",
+          { cause: error },
+        );
+      case "ELOOP":
+        throw new OutboxError("settings", `the settings file ${name} is a link that leads back to itself`, "mend the link or remove it", {
+          cause: error,
+        });
+      case "EACCES":
+      case "EPERM":
+        throw new OutboxError(
+          "permission",
+          `the settings file ${name} may not be read (${code})`,
+          `chmod u+r ${quoted(name)}, or run as its owner`,
+          { cause: error },
+        );
+      default:
+        throw new OutboxError("io", `cannot read the settings file ${name}: ${code}`, "", { cause: error });
+    }
+  }
+}
+
+/** As a shell reads it back. */
+function quoted(path: string): string {
+  return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

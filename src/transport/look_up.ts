@@ -1,0 +1,57 @@
+/** Finds the program of an argv the way a shell does, or says why it cannot be started. Starts nothing. */
+import { accessSync, constants, statSync } from "node:fs";
+
+/** Searched when no PATH is set: where every Unix keeps the programs that POSIX names. */
+const DEFAULT_PATH = "/usr/bin:/bin";
+
+export type LookUp = { readonly kind: "found"; readonly path: string } | { readonly kind: "fault"; readonly error: string };
+
+/**
+ * @param argv0 a path when it has a slash, else a name to find in the PATH of `env`. Entries of PATH that are empty or relative
+ * mean the current directory to some shells; they are passed over, because it would be another one for every runner.
+ */
+export function lookUp(argv0: string, env: Readonly<Record<string, string>>): LookUp {
+  if (argv0 === "") return { kind: "fault", error: "the command is an empty string" };
+  if (argv0.includes("\0")) return { kind: "fault", error: `the command ${JSON.stringify(argv0)} has a NUL in its name` };
+  if (argv0.includes("/")) {
+    const trouble = troubleWith(argv0);
+    return trouble === null ? { kind: "found", path: argv0 } : { kind: "fault", error: `${argv0} ${trouble}` };
+  }
+  const path = env["PATH"] || DEFAULT_PATH;
+  let near = "";
+  for (const directory of path.split(":")) {
+    if (!directory.startsWith("/")) continue;
+    const candidate = `${directory.replace(/\/+$/, "")}/${argv0}`;
+    const trouble = troubleWith(candidate);
+    if (trouble === null) return { kind: "found", path: candidate };
+    if (near === "" && trouble !== MISSING) near = `; ${candidate} ${trouble}`;
+  }
+  return { kind: "fault", error: `no command "${argv0}" in PATH (${path}${env["PATH"] ? "" : ", since none is set"})${near}` };
+}
+
+const MISSING = "does not exist";
+
+/** Why this file cannot be executed; null when it can. */
+function troubleWith(path: string): string | null {
+  try {
+    if (!statSync(path).isFile()) return "is not a file";
+    accessSync(path, constants.X_OK);
+    return null;
+  } catch (error) {
+    switch (codeOf(error)) {
+      case "ENOENT":
+      case "ENOTDIR":
+        return MISSING;
+      case "EACCES":
+        return "is not executable by this user";
+      default:
+        return `cannot be looked at (${codeOf(error)})`;
+    }
+  }
+}
+
+/** The code of a system error, `ENOENT`; the message of any other. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error && typeof error.code === "string" ? error.code : error.message;
+}

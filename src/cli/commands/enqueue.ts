@@ -1,0 +1,14 @@
+/** `outbox enqueue`: one message, or a batch, committed before its id is printed. */
+import { OutboxError } from "../../core/errors.ts";
+import { handIn, quickSettings } from "../handin.ts";
+import type { Io } from "../io.ts";
+import type { Args } from "../parse.ts";
+import { requestsOf } from "../request.ts";
+
+export async function run(args: Args, io: Io): Promise<number> {
+  const onDuplicate = args.text("on-duplicate") ?? "keep";
+  if (onDuplicate !== "keep" && onDuplicate !== "fail")
+    throw new OutboxError("usage", `--on-duplicate "${onDuplicate}" is unknown`, "write keep or fail");
+  const settings = await quickSettings(args, io);
+  return handIn(args, io, settings, await requestsOf(args, io, settings), onDuplicate === "fail");
+}

@@ -1,0 +1,142 @@
+/** What `enqueue` and `revive` share: settings read the cheap way, one transaction, ids on stdout, warnings on stderr. */
+import type { Answer } from "../core/dispatch.ts";
+import { envelope } from "../core/envelope.ts";
+import { invariant, OutboxError } from "../core/errors.ts";
+import { bytesOf, type CheckedRequest } from "../core/request.ts";
+import { placeholderOf } from "../core/template.ts";
+import { homeOf } from "../settings/locate.ts";
+import { placeOf } from "../settings/place.ts";
+import { readSettings } from "../settings/read.ts";
+import { interpret } from "../settings/resolve.ts";
+import { type Choice, policyFor, type Settings } from "../settings/settings.ts";
+import { exitCode, OK } from "./exit.ts";
+import { type Io, StdoutClosed } from "./io.ts";
+import { count, escapeControls, jsonLine } from "./output.ts";
+import type { Args } from "./parse.ts";
+import { choiceOf, databaseOf, made, namedDatabase, withStore } from "./place.ts";
+
+/** Longest argv element that Linux executes, in bytes, without its NUL (MAX_ARG_STRLEN). */
+const ARGV_LIMIT = 131_071;
+
+/** Fields in which a duplicate must not differ unnoticed. Bodies and times of a heartbeat differ each time. */
+const TOLD = ["kind", "deliver_to", "ack_required"];
+
+/**
+ * The settings. A broken file must not lose a message whose database is named without it: then the built-in bounds
+ * hold and stderr says so. An untrusted file always stops (it names commands to run).
+ */
+export async function quickSettings(args: Args, io: Io): Promise<Settings> {
+  const choice = choiceOf(args, io);
+  try {
+    return (await readSettings(choice)).settings;
+  } catch (error) {
+    if (!(error instanceof OutboxError) || error.kind !== "settings" || namedDatabase(args, io) === null) throw error;
+    warn(io, `${error.message}; using the built-in bounds`);
+    return builtIn(choice);
+  }
+}
+
+function builtIn({ env }: Choice): Settings {
+  const home = homeOf(env);
+  const interpreted = interpret(undefined, placeOf(home, home, env));
+  invariant("settings" in interpreted, "the built-in settings are wrong");
+  return interpreted.settings;
+}
+
+/** Commits the requests, all or none, and answers with their ids. */
+export async function handIn(
+  args: Args,
+  io: Io,
+  settings: Settings,
+  requests: readonly CheckedRequest[],
+  failOnDuplicate: boolean,
+): Promise<number> {
+  const terms = made(databaseOf(args, io, settings), io, args.on("allow-network-fs"));
+  const answers = await withStore(terms, io, (store) => store.enqueue(requests));
+  const now = io.clock.now();
+  for (const [at, request] of requests.entries()) {
+    const answer = answers[at];
+    if (answer?.outcome === "created") warnOfCreated(io, settings, request, now);
+    else if (answer !== undefined) warnOfDuplicate(io, request, answer);
+  }
+  const [first] = answers;
+  if (failOnDuplicate && first?.outcome === "duplicate")
+    throw new OutboxError("no", `the dedup key is taken by ${first.id} (${first.status})`, "leave --on-duplicate fail out to get its id");
+  return print(io, answers, args.on("json"));
+}
+
+/** The ids are the answer: where they cannot be written the caller knows nothing, although the rows stand. */
+function print(io: Io, answers: readonly Answer[], json: boolean): number {
+  try {
+    io.out(answers.map((answer) => (json ? jsonLine(answer) : `${answer.id}\n`)).join(""));
+    return OK;
+  } catch (error) {
+    if (!(error instanceof StdoutClosed) && !(error instanceof OutboxError)) throw error;
+    const [first] = answers;
+    const what =
+      answers.length === 1
+        ? `the message is stored as ${first?.id}`
+        : `${count(answers.length, "message")} are stored, the first as ${first?.id}`;
+    io.err(`outbox: ${error.message}; ${what}`);
+    return exitCode("io");
+  }
+}
+
+function warnOfDuplicate(io: Io, request: CheckedRequest, answer: Answer): void {
+  const differing = answer.differs.filter((field) => TOLD.includes(field));
+  if (differing.length > 0)
+    warn(
+      io,
+      `dedup key "${request.dedup_key}" belongs to ${answer.id}, which has another ${differing.join(" and ")}; the first one stands`,
+    );
+}
+
+function warnOfCreated(io: Io, settings: Settings, request: CheckedRequest, now: number): void {
+  if (request.expires_at !== null && request.expires_at <= now)
+    warn(io, "its expiry has passed already; it will end expired and not be sent");
+  const tooLong = overlongElement(settings, request);
+  if (tooLong !== null)
+    warn(
+      io,
+      `{${tooLong}} of this message is longer than an argument may be (${ARGV_LIMIT} bytes), so its command cannot start; take ${tooLong} from stdin instead`,
+    );
+}
+
+/** The placeholder of the known template that this message is too long for, or null. */
+function overlongElement(settings: Settings, request: CheckedRequest): string | null {
+  // Every other part of an envelope is far shorter; most messages are done here.
+  if (request.body.length < ARGV_LIMIT / 16) return null;
+  const names = (policyFor(settings, request.kind)?.notifyTemplate ?? []).slice(1).map(placeholderOf);
+  const sizes = {
+    payload: () => bytesOf(sampleEnvelope(request)),
+    body: () => bytesOf(request.body),
+    text: () => bytesOf(textOf(request.body)),
+  } as const;
+  for (const name of ["payload", "body", "text"] as const) if (names.includes(name) && sizes[name]() > ARGV_LIMIT) return name;
+  return null;
+}
+
+/** An envelope of the right length: ids and tokens have fixed ones. */
+function sampleEnvelope(request: CheckedRequest): string {
+  const hex = "0".repeat(32);
+  return envelope({
+    signalId: `${hex}----`,
+    createdAt: 1_767_225_600.123,
+    emitterRole: request.emitter_role,
+    dispatchId: hex,
+    kind: request.kind,
+    deliverTo: request.deliver_to,
+    ackToken: request.ack_required ? hex : null,
+    body: request.body,
+  });
+}
+
+/** What `{text}` stands for: the string `body.text`, else the body. */
+function textOf(body: string): string {
+  const { text } = JSON.parse(body) as { readonly text?: unknown };
+  return typeof text === "string" ? text : body;
+}
+
+export function warn(io: Io, text: string): void {
+  io.err(`outbox: ${escapeControls(text)}`);
+}

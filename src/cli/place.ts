@@ -1,0 +1,89 @@
+/** Which settings hold for a command, and which database it works on. The one place that knows the order of precedence. */
+import { OutboxError } from "../core/errors.ts";
+import { nearest } from "../core/nearest.ts";
+import type { Choice, Loaded, Settings } from "../settings/settings.ts";
+import { openStore, type OpenTerms, type Store } from "../store/store.ts";
+import { pathFrom } from "./input.ts";
+import type { Io } from "./io.ts";
+import type { Args } from "./parse.ts";
+
+/** One-shot commands wait this long for a lock (DESIGN section 4). */
+const BUSY_MS = 30_000;
+
+/** What the settings file is looked for with. */
+export function choiceOf(args: Args, io: Io): Choice {
+  return { config: args.text("config"), env: io.env, uid: io.uid };
+}
+
+/** Settings for every command but `enqueue` and `revive`: a mistake is told with line and column. */
+export async function carefulSettings(args: Args, io: Io): Promise<Loaded> {
+  const { loadSettings } = await import("../settings/complain.ts");
+  return loadSettings(choiceOf(args, io));
+}
+
+export interface Database {
+  /** Absolute. */
+  readonly path: string;
+  /** Whether a missing directory may be made: only at the default place. */
+  readonly isDefault: boolean;
+}
+
+/** `--db` or `--source`, else `OUTBOX_DB`, else the settings. @throws OutboxError `usage` for an unknown source */
+export function databaseOf(args: Args, io: Io, settings: Settings): Database {
+  const named = namedDatabase(args, io);
+  if (named !== null) return { path: named, isDefault: false };
+  const source = args.text("source");
+  if (source === undefined) return { path: settings.database, isDefault: settings.databaseIsDefault };
+  const path = settings.sources.get(source);
+  if (path !== undefined) return { path, isDefault: source === "default" && settings.databaseIsDefault };
+  const known = [...settings.sources.keys()];
+  const meant = nearest(source, known);
+  throw new OutboxError(
+    "usage",
+    `unknown source "${source}"`,
+    meant === null ? `the settings name ${known.join(", ")}` : `did you mean ${meant}?`,
+  );
+}
+
+/** The database that flag or environment name by its path; null when the settings decide. An empty variable counts as unset. */
+export function namedDatabase(args: Args, io: Io): string | null {
+  const flag = args.text("db");
+  if (flag !== undefined) return pathFrom(io, flag);
+  const variable = io.env["OUTBOX_DB"];
+  return args.text("source") !== undefined || variable === undefined || variable === "" ? null : pathFrom(io, variable);
+}
+
+/** How a command that works on an existing database opens it: it never makes one, and never changes its schema. */
+export function existing(database: Database, io: Io): OpenTerms {
+  return {
+    path: database.path,
+    missing: "refuse",
+    mayMakeDirectory: false,
+    older: "refuse",
+    checkPlace: false,
+    allowNetworkFs: true,
+    busyMs: BUSY_MS,
+    uid: io.uid,
+  };
+}
+
+/** How a command that hands messages in opens it: made when missing, brought forward when older. */
+export function made(database: Database, io: Io, allowNetworkFs: boolean): OpenTerms {
+  return { ...existing(database, io), missing: "make", mayMakeDirectory: database.isDefault, older: "bring forward", allowNetworkFs };
+}
+
+/** Opens, does the work, closes whatever happened. */
+export async function withStore<T>(terms: OpenTerms, io: Io, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(terms, io);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The existing database of a command that reads or steps in. */
+export async function onDatabase<T>(args: Args, io: Io, work: (store: Store) => Promise<T>): Promise<T> {
+  const { settings } = await carefulSettings(args, io);
+  return withStore(existing(databaseOf(args, io, settings), io), io, work);
+}

@@ -1,0 +1,133 @@
+/** From the flags of `enqueue`, or a line of its batch, to a checked request. */
+import { attemptsFor, MAX_ATTEMPTS_LIMIT } from "../core/backoff.ts";
+import { OutboxError } from "../core/errors.ts";
+import { members, objectProblem } from "../core/json.ts";
+import { checkRequest, type CheckedRequest, type EnqueueRequest } from "../core/request.ts";
+import { policyFor, type RoutePolicy, type Settings } from "../settings/settings.ts";
+import { readBytes, utf8 } from "./input.ts";
+import type { Io } from "./io.ts";
+import type { Args } from "./parse.ts";
+import { duration, timeOrDelay, wholeNumber } from "./values.ts";
+
+/** A batch larger than this is no batch but a migration. */
+const BATCH_LIMIT_BYTES = 268_435_456;
+
+/** What the flags say, and how they say it for a kind that is not known yet. */
+interface Wish {
+  readonly fields: Partial<EnqueueRequest>;
+  /** JSON text of the body, if a flag gives one. */
+  readonly body: string | undefined;
+  readonly retryForMs: number | undefined;
+}
+
+/** The one request of the flags, or those of the batch. @throws OutboxError `usage`, `data` */
+export async function requestsOf(args: Args, io: Io, settings: Settings): Promise<readonly CheckedRequest[]> {
+  const batch = args.text("batch");
+  if (batch === undefined)
+    for (const flag of ["kind", "to"])
+      if (args.text(flag) === undefined) throw new OutboxError("usage", `enqueue needs --${flag}`, "see outbox enqueue --help");
+  if (batch === "-" && (args.text("body-file") === "-" || args.text("text-file") === "-"))
+    throw new OutboxError("usage", "stdin can be read only once", "put the body or the batch into a file");
+  const wish = await wishOf(args, io, settings);
+  if (batch === undefined) return [request(wish.fields, wish.body, wish, settings)];
+  return batchRequests(await readBytes(io, batch, BATCH_LIMIT_BYTES), wish, settings);
+}
+
+async function wishOf(args: Args, io: Io, settings: Settings): Promise<Wish> {
+  const fields = {
+    kind: argvText(args, "kind"),
+    deliver_to: argvText(args, "to"),
+    dedup_key: argvText(args, "dedup-key"),
+    session_id: argvText(args, "session-id"),
+    schedule_run_id: argvText(args, "schedule-run-id"),
+    emitter_role: argvText(args, "emitter-role"),
+    ack_required: args.on("ack") ? true : undefined,
+    max_attempts: maxAttempts(args),
+    not_before: timeOrDelay(args, "not-before", "delay", io),
+    expires_at: timeOrDelay(args, "expires-at", "expires-in", io),
+  };
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return { fields: given, body: await bodyOf(args, io, settings.limits.payloadBytes), retryForMs: duration(args, "retry-for") };
+}
+
+/** @throws OutboxError `usage` */
+export function maxAttempts(args: Args): number | undefined {
+  const number = wholeNumber(args, "max-attempts", 1);
+  if (number !== undefined && number > MAX_ATTEMPTS_LIMIT)
+    throw new OutboxError("usage", `--max-attempts ${number} is more than ${MAX_ATTEMPTS_LIMIT}`, "use fewer");
+  return number;
+}
+
+async function bodyOf(args: Args, io: Io, limitBytes: number): Promise<string | undefined> {
+  const body = argvText(args, "body");
+  if (body !== undefined) return body;
+  const bodyFile = args.text("body-file");
+  if (bodyFile !== undefined) return utf8(await readBytes(io, bodyFile, limitBytes), bodyFile === "-" ? "stdin" : bodyFile);
+  const textFile = args.text("text-file");
+  const text =
+    textFile === undefined
+      ? argvText(args, "text")
+      : utf8(await readBytes(io, textFile, limitBytes), textFile === "-" ? "stdin" : textFile);
+  return text === undefined ? undefined : JSON.stringify({ text });
+}
+
+/** Text of the command line, to the letter. A replaced byte could make one key of two. @throws OutboxError `data` */
+export function argvText(args: Args, flag: string): string | undefined {
+  const text = args.text(flag);
+  if (text?.includes("\ufffd") === true) throw replaced(`--${flag}`);
+  return text;
+}
+
+export function replaced(what: string): OutboxError {
+  return new OutboxError(
+    "data",
+    `${what} holds bytes that are not UTF-8, or U+FFFD, which stands for them`,
+    "convert it, or use a file or --batch",
+  );
+}
+
+function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): readonly CheckedRequest[] {
+  const requests: CheckedRequest[] = [];
+  for (let line = 1, start = 0; start < bytes.length; line++) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline === -1 ? bytes.length : newline;
+    try {
+      const text = utf8(bytes.subarray(start, end), "the line").trim();
+      if (text !== "") requests.push(lineRequest(text, wish, settings));
+    } catch (error) {
+      if (!(error instanceof OutboxError)) throw error;
+      throw new OutboxError("data", `batch line ${line}: ${error.message}; nothing was stored`, error.hint);
+    }
+    start = end + 1;
+  }
+  return requests;
+}
+
+function lineRequest(text: string, wish: Wish, settings: Settings): CheckedRequest {
+  const problem = objectProblem(text);
+  if (problem !== null) throw new OutboxError("data", `it ${problem}`, 'a line is a JSON object such as {"kind": "k", "deliver_to": "d"}');
+  const parts = members(text);
+  const names = new Set(parts.map((part) => part.name));
+  if (names.size < parts.length) throw new OutboxError("data", "it names a field twice", "name each once");
+  const body = parts.find((part) => part.name === "body")?.value;
+  const { body: _, ...own } = JSON.parse(text) as EnqueueRequest;
+  const fields = { ...wish.fields, ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null)) };
+  return request(fields, body === undefined || body === "null" ? wish.body : body, wish, settings);
+}
+
+/** How often it is sent: as the request says, else as the flags say, else as its kind's route says. */
+function request(fields: Partial<EnqueueRequest>, body: string | undefined, wish: Wish, settings: Settings): CheckedRequest {
+  const policy = policyFor(settings, fields.kind ?? "") ?? settings.dispatch.default;
+  const counted = fields.max_attempts ?? undefined;
+  const asked = counted === undefined && wish.retryForMs !== undefined ? { max_attempts: attempts(wish.retryForMs, policy) } : {};
+  // kind and deliver_to may be missing in a batch line: checkRequest() says so.
+  return checkRequest(
+    { ...fields, ...asked } as EnqueueRequest,
+    { payloadBytes: settings.limits.payloadBytes, maxAttempts: policy.maxAttempts },
+    body,
+  );
+}
+
+function attempts(retryForMs: number, policy: RoutePolicy): number {
+  return attemptsFor(retryForMs, policy.backoff);
+}

@@ -1,0 +1,48 @@
+/** From argv to exit code. Every error ends here, as one line on stderr and a code of the closed set. */
+import { OutboxError } from "../core/errors.ts";
+import { COMMANDS, COMMON } from "./command.ts";
+import { exitCode, OK } from "./exit.ts";
+import { type Io, StdoutClosed } from "./io.ts";
+import { complaint } from "./output.ts";
+import { parse } from "./parse.ts";
+
+/**
+ * Runs one command line. Never rejects.
+ * @returns the exit code
+ */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  try {
+    return await dispatch(argv, io);
+  } catch (error) {
+    // A list whose reader has seen enough: that is no trouble. Where it is, the command itself says so.
+    if (error instanceof StdoutClosed) return OK;
+    io.err(complaint(error));
+    return exitCode(error instanceof OutboxError ? error.kind : "bug");
+  }
+}
+
+async function dispatch(argv: readonly string[], io: Io): Promise<number> {
+  const asked = parse(argv, { commands: COMMANDS, common: COMMON });
+  switch (asked.what) {
+    case "run":
+      return (await asked.command.load()).run(asked.args, io);
+    case "help": {
+      const { commandHelp, overview } = await import("./help.ts");
+      const { color } = io.terminal();
+      io.out(asked.command === null ? overview(color) : commandHelp(asked.command, color));
+      return OK;
+    }
+    case "version": {
+      const { VERSION } = await import("./version.ts");
+      io.out(`outbox ${VERSION}\n`);
+      return OK;
+    }
+    case "nothing": {
+      const { overview } = await import("./help.ts");
+      io.err(overview(false).trimEnd());
+      return exitCode("usage");
+    }
+    default:
+      return asked satisfies never;
+  }
+}

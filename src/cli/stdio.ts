@@ -1,0 +1,72 @@
+/** The real streams. Written with blocking calls to the descriptors: what `out` returns from has left the process. */
+import { writeSync } from "node:fs";
+import { OutboxError } from "../core/errors.ts";
+import { hostClock, hostEntropy, hostZone } from "../host.ts";
+import { type Interrupts, type Io, StdoutClosed, type Terminal } from "./io.ts";
+
+/** @param listen installs the signal handlers; called at most once */
+export function stdio(listen: () => Interrupts): Io {
+  const env = process.env;
+  let terminal: Terminal | undefined;
+  let interrupts: Interrupts | undefined;
+  return {
+    env,
+    cwd: process.cwd(),
+    uid: process.getuid?.() ?? 0,
+    clock: hostClock,
+    entropy: hostEntropy,
+    zone: hostZone,
+    out: writeOut,
+    err: (line) => {
+      try {
+        writeAll(2, `${line}\n`);
+      } catch {
+        // Nobody can be told.
+      }
+    },
+    stdin: () => Bun.stdin.stream(),
+    terminal: () => (terminal ??= findTerminal(env)),
+    interrupts: () => (interrupts ??= listen()),
+  };
+}
+
+function writeOut(text: string): void {
+  try {
+    writeAll(1, text);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "EPIPE") throw new StdoutClosed("stdout is closed");
+    throw new OutboxError("io", `cannot write to stdout: ${code === "ENOSPC" ? "no space left on the device" : code}`, "", {
+      cause: error,
+    });
+  }
+}
+
+/** A pipe may take a part only, and one that its maker set non-blocking may ask to wait. */
+function writeAll(fd: number, text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(fd, bytes, at);
+    } catch (error) {
+      if (errorCode(error) !== "EAGAIN") throw error;
+      Bun.sleepSync(2);
+    }
+  }
+}
+
+function findTerminal(env: Io["env"]): Terminal {
+  // process.stdout opens a Node stream, which takes longer than the whole of an enqueue: only lists and help come here.
+  const stdout = process.stdout.isTTY;
+  const noColor = (env["NO_COLOR"] ?? "") !== "" || env["TERM"] === "dumb";
+  return {
+    stdout,
+    stderr: process.stderr.isTTY,
+    columns: stdout ? process.stdout.columns || 80 : null,
+    color: stdout && !noColor,
+  };
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+}

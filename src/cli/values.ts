@@ -1,0 +1,66 @@
+/** Flag values beyond text. What cannot be read is a usage error that names its flag. */
+import { parseRef } from "../core/dispatch.ts";
+import { parseDuration } from "../core/duration.ts";
+import { OutboxError } from "../core/errors.ts";
+import { STATUSES, type Status } from "../core/lifecycle.ts";
+import { nearest } from "../core/nearest.ts";
+import { parseTime } from "../core/time.ts";
+import type { Io } from "./io.ts";
+import type { Args } from "./parse.ts";
+
+/** A whole number from `least` on. */
+export function wholeNumber(args: Args, flag: string, least: number): number | undefined {
+  const text = args.text(flag);
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (!/^[0-9]{1,9}$/.test(text) || number < least)
+    throw new OutboxError("usage", `--${flag} "${text}" is not a whole number from ${least} on`, "write digits only");
+  return number;
+}
+
+/** A duration, in milliseconds. */
+export function duration(args: Args, flag: string): number | undefined {
+  const text = args.text(flag);
+  return text === undefined ? undefined : named(flag, () => parseDuration(text));
+}
+
+/** A time in epoch seconds. `past`: a duration means that long ago. */
+export function time(args: Args, flag: string, io: Io, past = false): number | undefined {
+  const text = args.text(flag);
+  return text === undefined ? undefined : named(flag, () => parseTime(text, { now: io.clock.now(), zone: io.zone, past }));
+}
+
+/** A time given as `--not-before T` or `--delay D` from now; the parser lets only one of them through. */
+export function timeOrDelay(args: Args, timeFlag: string, delayFlag: string, io: Io): number | undefined {
+  const delayMs = duration(args, delayFlag);
+  return delayMs === undefined ? time(args, timeFlag, io) : io.clock.now() + delayMs / 1_000;
+}
+
+export function statuses(args: Args): readonly Status[] {
+  return args.list("status").map((text) => {
+    const status = STATUSES.find((each) => each === text);
+    if (status !== undefined) return status;
+    const meant = nearest(text, STATUSES);
+    throw new OutboxError(
+      "usage",
+      `--status "${text}" is no status`,
+      meant === null ? `one of ${STATUSES.join(", ")}` : `did you mean ${meant}?`,
+    );
+  });
+}
+
+/** What `--after ID` means as a number in the order of lists: only `seq` says where a page ended. */
+export function afterSeq(text: string): { readonly seq: number } | { readonly id: string } {
+  const ref = parseRef(text);
+  if (ref === null) throw new OutboxError("usage", `--after "${text}" is no ID`, "write the number or the 32 hex digits that ls prints");
+  return ref;
+}
+
+function named<T>(flag: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof OutboxError)) throw error;
+    throw new OutboxError(error.kind, `--${flag} ${error.message}`, error.hint);
+  }
+}

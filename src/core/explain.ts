@@ -1,0 +1,61 @@
+/** What happens to a dispatch next, and why, in a few words. Pure: the row and the time say it. */
+import type { Dispatch } from "./dispatch.ts";
+import { shortDuration } from "./duration.ts";
+import { shortReason } from "./lifecycle.ts";
+
+export type Explainable = Pick<
+  Dispatch,
+  "status" | "attempt" | "max_attempts" | "next_attempt_at" | "ack_required" | "expires_at" | "reason_code" | "last_error"
+>;
+
+/**
+ * The next move and its cause. Terminal rows say how they ended.
+ * @param now epoch seconds
+ * @example nextMove(row, now) === "again in 40s: exit 1"
+ */
+export function nextMove(row: Explainable, now: number): string {
+  switch (row.status) {
+    case "pending":
+      return pending(row, now);
+    case "delivering":
+      return row.next_attempt_at > now
+        ? `running; lease ends in ${until(row.next_attempt_at, now)}`
+        : `its runner vanished; ${row.attempt >= row.max_attempts ? "dead letter" : "again"} at the next tick`;
+    case "delivered":
+      return "the command took it";
+    case "acked":
+      return "acknowledged";
+    case "dead_letter":
+      return because(shortReason(row.reason_code), row);
+    case "expired":
+      return shortReason(row.reason_code) === "cancelled" ? "cancelled" : because("expired", row);
+    default:
+      return row.status satisfies never;
+  }
+}
+
+function pending(row: Explainable, now: number): string {
+  if (row.expires_at !== null && row.expires_at <= now) return "expires at the next tick";
+  const when = row.next_attempt_at <= now ? dueFor(now - row.next_attempt_at) : `in ${until(row.next_attempt_at, now)}`;
+  // A pending row is never due later than it expires; due exactly then, it expires instead of being sent.
+  if (row.expires_at !== null && row.next_attempt_at >= row.expires_at) return because(`expires in ${until(row.expires_at, now)}`, row);
+  const reason = shortReason(row.reason_code);
+  if (reason === "transport_ok")
+    return row.attempt >= row.max_attempts ? `dead letter ${when} unless acknowledged` : `again ${when} unless acknowledged`;
+  if (row.attempt >= row.max_attempts) return `dead letter ${when}: all attempts are used`;
+  if (reason === "enqueued" || reason === "operator_retry") return `sent ${when}`;
+  return because(`again ${when}`, row);
+}
+
+function because(what: string, row: Explainable): string {
+  return row.last_error === null ? what : `${what}: ${row.last_error}`;
+}
+
+function until(epochS: number, now: number): string {
+  return shortDuration((epochS - now) * 1_000);
+}
+
+/** A row that was due a moment ago waits for the next tick; one that has been due for long waits for a runner. */
+function dueFor(seconds: number): string {
+  return seconds < 1 ? "now" : `now, due for ${shortDuration(seconds * 1_000)}`;
+}

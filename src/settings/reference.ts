@@ -12,8 +12,8 @@ export interface Setting {
   readonly about: string;
   /** Its default as it stands in a file (`10s`, `[]`), or in words; null: nothing unless set. */
   readonly unset: string | null;
-  /** Whether `unset` can be written into a file as it stands. */
-  readonly literal: boolean;
+  /** A value to show where there is no default to show; null: show the default. */
+  readonly example: string | null;
   /** Whether it only holds other settings. */
   readonly section: boolean;
 }
@@ -39,19 +39,21 @@ function settingsIn(schema: v.GenericSchema, path: readonly string[]): Setting[]
 function settingOf(schema: v.GenericSchema, path: readonly string[]): Setting {
   const { words, entries, each } = kindOf(schema);
   const bare = unwrap(schema);
-  const inWords = v.getMetadata(bare)["unset"];
+  const { unset: inWords, example } = v.getMetadata(bare);
   const written: unknown = v.getDefault(schema);
   const section = entries !== undefined || each !== undefined;
-  const unset =
-    typeof inWords === "string"
-      ? inWords
-      : written === undefined || section
-        ? null
-        : typeof written === "string"
-          ? written
-          : JSON.stringify(written);
-  const literal = unset !== null && path.at(-1) !== "database";
-  return { path, words, about: v.getDescription(bare) ?? "", unset, literal, section };
+  return {
+    path,
+    words,
+    about: v.getDescription(bare) ?? "",
+    unset: typeof inWords === "string" ? inWords : written === undefined || section ? null : plain(written),
+    example: typeof example === "string" ? example : null,
+    section,
+  };
+}
+
+function plain(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** The kind that a schema was made from, through `optional` around it. */

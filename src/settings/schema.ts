@@ -18,9 +18,9 @@ const timer = (minMs: number) => duration({ minMs, maxMs: DAY_MS });
 const wait = () => duration({ minMs: 0, maxMs: 365 * DAY_MS });
 const age = () => duration({ minMs: 0, maxMs: MAX_DURATION_MS });
 
-/** Gives a kind its sentence. */
-function says<S extends v.GenericSchema>(schema: S, text: string) {
-  return v.pipe(schema, v.description(text));
+/** Gives a kind its sentence, and an example where it has no default to show. */
+function says<S extends v.GenericSchema>(schema: S, text: string, example?: string) {
+  return v.pipe(schema, v.description(text), v.metadata(example === undefined ? {} : { example }));
 }
 
 const base = says(wait(), "Wait after the first failure, before doubling. After attempt n: base * 2^n, spread, at most max.");
@@ -31,15 +31,21 @@ const jitter = says(fraction(), "Share by which each wait is spread at random, s
 const notifyTemplate = says(
   template(),
   "The command that delivers, and its arguments. An element that is exactly a placeholder is replaced; without {payload}, {body} and {text} the envelope comes on stdin.",
+  '[notify-seat, --, "{deliver_to}"]',
 );
 const timeout = says(timer(1), "How long the command may run before it is ended and counted as failed.");
 const maxAttempts = says(whole({ min: 1, max: MAX_ATTEMPTS_LIMIT }), "Sends until a dispatch is given up. Not together with retry_for.");
 const retryFor = says(
   duration({ minMs: 1, maxMs: MAX_DURATION_MS }),
   "In place of max_attempts: as many attempts as the backoff needs for this time.",
+  "3d",
 );
 const permanentExitCodes = says(exitCodes(), "Exit codes after which trying again is pointless: the dispatch is dead at once.");
-const env = says(environment(), "Added to the command's environment. PATH here finds the command. Not OUTBOX_*.");
+const env = says(
+  environment(),
+  "Added to the command's environment. PATH here finds the command. Not OUTBOX_*.",
+  "{ PATH: /usr/local/bin:/usr/bin:/bin }",
+);
 
 const backoffOfRoute = says(
   section({ base: v.optional(base), max: v.optional(max), jitter: v.optional(jitter) }),
@@ -105,6 +111,7 @@ const dispatch = says(
       says(
         named(route, (name) => (/^$|\0/.test(name) ? "is no kind; a kind is text without NUL" : null)),
         "Per kind: any of notify_template, timeout, max_attempts or retry_for, backoff, permanent_exit_codes, env.",
+        '{ revival_ping: { notify_template: [tmux-ping, --, "{deliver_to}"], timeout: 30s } }',
       ),
       {},
     ),
@@ -118,11 +125,14 @@ const source = says(path(), "The database file of this name.");
 export const FILE = section({
   database: v.optional(
     v.pipe(
-      says(path(), "The database. A relative path starts at the directory of this file."),
+      says(path(), "The database. A relative path starts at the directory of this file.", "~/.local/state/outbox/outbox.db"),
       v.metadata({ unset: "$XDG_STATE_HOME/outbox/outbox.db, else ~/.local/state/outbox/outbox.db" }),
     ),
   ),
-  sources: v.optional(says(named(source, wrongSource), "More databases, by name. The one above is called default."), {}),
+  sources: v.optional(
+    says(named(source, wrongSource), "More databases, by name. The one above is called default.", "{ shop: /srv/shop/state.db }"),
+    {},
+  ),
   dispatch: v.optional(dispatch, {}),
   run: v.optional(
     says(

@@ -30,3 +30,21 @@ export const hostEntropy: Entropy = {
   token: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
   random: () => Math.random(),
 };
+
+/**
+ * Who holds a claim: host, pid and process start time, because a pid comes back.
+ * @example "desk 4711 8839201"
+ */
+export async function hostHolder(): Promise<string> {
+  const { hostname } = await import("node:os");
+  return `${hostname()} ${process.pid} ${await startTime()}`;
+}
+
+/** Ticks since boot where /proc tells them (Linux), else epoch seconds. */
+async function startTime(): Promise<string> {
+  const stat = await Bun.file("/proc/self/stat")
+    .text()
+    .catch(() => "");
+  // The second field is the program's name in brackets and may hold anything; start time is the 22nd.
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? String(Math.floor(performance.timeOrigin / 1_000));
+}

@@ -41,6 +41,8 @@ export interface Terminal {
 export interface Interrupts {
   readonly stop: AbortSignal;
   readonly now: AbortSignal;
+  /** Calls this at every SIGHUP, which then no longer ends the program. */
+  readonly onHangup: (listener: () => void) => void;
 }
 
 /** The reader of stdout went away. Lists end quietly; a command whose answer it was does not. */

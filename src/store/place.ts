@@ -31,20 +31,30 @@ const NETWORK_FS: ReadonlyMap<number, string> = new Map([
  */
 export function checkPlace(path: string, uid: number, allowNetworkFs: boolean): void {
   const link = look(path, lstatSync);
-  if (link?.isSymbolicLink()) checkLink(path);
+  if (link?.isSymbolicLink()) checkLink(path, uid);
   const file = look(path, statSync);
   if (file !== null && file.uid !== uid)
-    throw new OutboxError("permission", `database ${path} belongs to another user (uid ${file.uid}; this is uid ${uid})`, "run outbox as that user, or name another database with --db");
+    throw new OutboxError(
+      "permission",
+      `database ${path} belongs to another user (uid ${file.uid}; this is uid ${uid})`,
+      "run outbox as that user, or name another database with --db",
+    );
   // SQLite would write through a link planted under the names of its companions.
   for (const companion of [`${path}-wal`, `${path}-shm`, `${path}-journal`])
-    if (look(companion, lstatSync)?.isSymbolicLink()) throw new OutboxError("permission", `${companion} is a symlink`, "remove it; SQLite makes this file itself");
+    if (look(companion, lstatSync)?.isSymbolicLink())
+      throw new OutboxError("permission", `${companion} is a symlink`, "remove it; SQLite makes this file itself");
   if (!allowNetworkFs) checkFileSystem(path, file === null ? dirname(path) : path);
 }
 
-function checkLink(path: string): void {
+function checkLink(path: string, uid: number): void {
   const directory = statSync(dirname(path));
-  if ((directory.mode & 0o022) !== 0)
-    throw new OutboxError("permission", `database ${path} is a symlink in a directory that others may write`, `name the real path, or run: chmod go-w '${dirname(path)}'`);
+  const others = (directory.mode & 0o022) !== 0 || (directory.uid !== uid && directory.uid !== 0);
+  if (others)
+    throw new OutboxError(
+      "permission",
+      `database ${path} is a symlink in a directory that others may write`,
+      `name the real path, or keep others out of ${dirname(path)}`,
+    );
   try {
     realpathSync(path);
   } catch {
@@ -54,14 +64,22 @@ function checkLink(path: string): void {
 
 function checkFileSystem(path: string, at: string): void {
   if (look(at, statSync) === null) return; // the directory is still to be made
-  const found = NETWORK_FS.get(Number(statfsSync(at).type) >>> 0);
+  const found = NETWORK_FS.get(statfsSync(at).type >>> 0);
   if (found !== undefined)
-    throw new OutboxError("io", `database ${path} lies on a network file system (${found}), where its locks do not hold`, "name a local file, or accept the risk with --allow-network-fs");
+    throw new OutboxError(
+      "io",
+      `database ${path} lies on a network file system (${found}), where its locks do not hold`,
+      "name a local file, or accept the risk with --allow-network-fs",
+    );
 }
 
 /** Whether anything has this name, a dangling link included. */
 export function exists(path: string): boolean {
   return look(path, lstatSync) !== null;
+}
+
+export function isDirectory(path: string): boolean {
+  return look(path, statSync)?.isDirectory() === true;
 }
 
 function look(path: string, how: (path: string) => Stats): Stats | null {
@@ -70,6 +88,10 @@ function look(path: string, how: (path: string) => Stats): Stats | null {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ELOOP") return null;
-    throw new OutboxError(code === "EACCES" ? "permission" : "io", `database ${path}: ${error instanceof Error ? error.message : String(error)}`, "check the path and its directories");
+    throw new OutboxError(
+      code === "EACCES" ? "permission" : "io",
+      `database ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      "check the path and its directories",
+    );
   }
 }

@@ -7,5 +7,5 @@ export type Params = Record<string, string | number | null>;
 
 /** The prepared statement, cached by the handle. A program may have opened it with `safeIntegers`; our integers are small. */
 export function statement<Row>(db: Handle, sql: string): Statement<Row, [Params]> {
-  return db.query<Row, [Params]>(sql).safeIntegers(false) as Statement<Row, [Params]>;
+  return db.query<Row, [Params]>(sql).safeIntegers(false);
 }

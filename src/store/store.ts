@@ -9,6 +9,7 @@ import type { CheckedRequest } from "../core/request.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
 import { enqueue } from "./enqueue.ts";
 import { type Figures, figures } from "./figures.ts";
+import { ownership, SCHEMA_VERSION } from "./migrate.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
@@ -39,6 +40,8 @@ export interface Exchanged {
   readonly settled: readonly { readonly result: Settled; readonly move: Move }[];
   /** Rows moved: claimed (`delivering`), or ended (`expired`, `dead_letter`). */
   readonly taken: readonly Dispatch[];
+  /** The schema has become newer than this binary: what was claimed is settled, nothing more is claimed. */
+  readonly outdated: boolean;
 }
 
 export interface OperatorTerms {
@@ -52,7 +55,9 @@ export interface Store {
   /** All or nothing; one answer for each request, in order. */
   enqueue(requests: readonly CheckedRequest[]): Promise<readonly Answer[]>;
   ack(ref: DispatchRef, token: string): Promise<AckOutcome>;
-  find(ref: DispatchRef): Promise<{ readonly row: Dispatch; readonly history: readonly Transition[]; readonly audit: readonly AdminEvent[] } | null>;
+  find(
+    ref: DispatchRef,
+  ): Promise<{ readonly row: Dispatch; readonly history: readonly Transition[]; readonly audit: readonly AdminEvent[] } | null>;
   list(page: Page): Promise<readonly Listed[]>;
   /** `dueInS`: seconds from now; `expiresInS`: the new expiry, seconds after it is due, or null to keep the old one. */
   retry(ref: DispatchRef, terms: OperatorTerms & { readonly dueInS: number; readonly expiresInS: number | null }): Promise<OperatorOutcome>;
@@ -120,8 +125,13 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
     nextMoment: () => read(() => nextMoment(db, clock.now())),
     close: async () => {
       // What was purged is overwritten in the file; the log still holds the old pages until it is emptied.
-      if (purged) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-      db.close();
+      try {
+        if (purged) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      } catch (error) {
+        throw asTrouble(error, path);
+      } finally {
+        db.close();
+      }
     },
   };
 }
@@ -136,14 +146,17 @@ function exchange(db: Handle, terms: Exchange, { clock, entropy }: StoreSeams): 
     const held = { seq: claim.seq, attempt: claim.attempt, lockToken: claim.lock_token ?? "" };
     return { result: settle(db, held, move, now, terms.holder), move };
   });
+  const owner = ownership(db);
+  const outdated = owner.whose !== "ours" || owner.version > SCHEMA_VERSION;
+  const wanted = outdated ? null : terms.claim;
   const taken: Dispatch[] = [];
   let claimed = 0;
-  while (terms.claim !== null && claimed < terms.claim.atMost && taken.length - claimed < ENDED_AT_ONCE) {
+  while (wanted !== null && claimed < wanted.atMost && taken.length - claimed < ENDED_AT_ONCE) {
     const now = clock.now();
-    const row = takeNext(db, { ...terms.claim, now, dueBy: terms.claim.dueBy ?? now }, entropy.token());
+    const row = takeNext(db, { ...wanted, now, dueBy: wanted.dueBy ?? now }, entropy.token());
     if (row === null) break;
     taken.push(row);
     if (row.status === "delivering") claimed += 1;
   }
-  return { settled, taken };
+  return { settled, taken, outdated };
 }

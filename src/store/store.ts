@@ -148,15 +148,18 @@ function exchange(db: Handle, terms: Exchange, { clock, entropy }: StoreSeams): 
   });
   const owner = ownership(db);
   const outdated = owner.whose !== "ours" || owner.version > SCHEMA_VERSION;
-  const wanted = outdated ? null : terms.claim;
+  return { settled, taken: outdated || terms.claim === null ? [] : take(db, terms.claim, { clock, entropy }), outdated };
+}
+
+function take(db: Handle, terms: NonNullable<Exchange["claim"]>, { clock, entropy }: StoreSeams): Dispatch[] {
   const taken: Dispatch[] = [];
   let claimed = 0;
-  while (wanted !== null && claimed < wanted.atMost && taken.length - claimed < ENDED_AT_ONCE) {
-    const now = clock.now();
-    const row = takeNext(db, { ...wanted, now, dueBy: wanted.dueBy ?? now }, entropy.token());
+  while (claimed < terms.atMost && taken.length - claimed < ENDED_AT_ONCE) {
+    const now = clock.now(); // a fresh clock for each claim
+    const row = takeNext(db, { ...terms, now, dueBy: terms.dueBy ?? now }, entropy.token());
     if (row === null) break;
     taken.push(row);
     if (row.status === "delivering") claimed += 1;
   }
-  return { settled, taken, outdated };
+  return taken;
 }

@@ -8,13 +8,13 @@ import type { Clock } from "../core/seams.ts";
 const TERM_GRACE_MS = 2_000;
 
 /** How long a killed group may take to vanish: a process in an uninterruptible wait outlives SIGKILL, and nobody waits for it. */
-const KILL_GRACE_MS = 500;
+const KILL_GRACE_MS = 300;
 
 /** How often the group is looked at in between. Costs one system call. */
 const LOOK_MS = 10;
 
 /**
- * SIGTERM, then SIGKILL as soon as 2 s are over or `hurry` says so; returns once nothing of the group is left, at the latest 2.5 s
+ * SIGTERM, then SIGKILL as soon as 2 s are over or `hurry` says so; returns once nothing of the group is left, at the latest 2.3 s
  * after it was called. The members of the group have the whole grace, also when their leader goes first: a shell dies at once of a
  * signal that its child wants to answer in an orderly way.
  */

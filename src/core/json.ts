@@ -44,19 +44,35 @@ export function members(text: string): readonly { readonly name: string; readonl
 function scanFlaw(text: string): string | null {
   if (!text.isWellFormed()) return "is not valid Unicode (a lone surrogate)";
   let depth = 0;
+  let inString = false;
   for (let at = 0; at < text.length; at++) {
     const char = text[at];
-    if (char === "{" || char === "[") {
+    if (char === '"') inString = !inString;
+    else if (inString) {
+      if (char !== "\\") continue;
+      const length = escapeLength(text, at);
+      if (length === 0) return "has an escaped lone surrogate (half of a character), which is not valid Unicode";
+      at += length - 1;
+    } else if (char === "{" || char === "[") {
       depth += 1;
       if (depth > MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
     } else if (char === "}" || char === "]") depth -= 1;
-    else if (char === '"') {
-      const end = stringEnd(text, at);
-      if (hasLoneEscape(text, at, end)) return "has an escaped lone surrogate (half of a character), which is not valid Unicode";
-      at = end - 1;
-    }
   }
   return null;
+}
+
+/** How many characters the escape at `at` takes, a surrogate pair being one; 0 for half of a pair. */
+function escapeLength(text: string, at: number): number {
+  const unit = escapedUnit(text, at);
+  if (unit === null) return 2;
+  if (unit < 0xd800 || unit > 0xdfff) return 6;
+  const low = unit < 0xdc00 ? escapedUnit(text, at + 6) : null;
+  return low !== null && low >= 0xdc00 && low <= 0xdfff ? 12 : 0;
+}
+
+function escapedUnit(text: string, at: number): number | null {
+  const digits = /^\\u([0-9a-fA-F]{4})$/.exec(text.slice(at, at + 6))?.[1];
+  return digits === undefined ? null : Number.parseInt(digits, 16);
 }
 
 /** Index behind the closing quote of the string that opens at `at`; the text's length when it never closes. */
@@ -66,25 +82,6 @@ function stringEnd(text: string, at: number): number {
     else if (text[i] === '"') return i + 1;
   }
   return text.length;
-}
-
-function hasLoneEscape(text: string, from: number, to: number): boolean {
-  for (let at = text.indexOf("\\", from); at !== -1 && at < to; at = text.indexOf("\\", at + 2)) {
-    const unit = escapedUnit(text, at);
-    if (unit === null) continue;
-    if (unit >= 0xdc00 && unit <= 0xdfff) return true;
-    if (unit >= 0xd800 && unit <= 0xdbff) {
-      const low = escapedUnit(text, at + 6);
-      if (low === null || low < 0xdc00 || low > 0xdfff) return true;
-      at += 6;
-    }
-  }
-  return false;
-}
-
-function escapedUnit(text: string, at: number): number | null {
-  const digits = /^\\u([0-9a-fA-F]{4})$/.exec(text.slice(at, at + 6))?.[1];
-  return digits === undefined ? null : Number.parseInt(digits, 16);
 }
 
 function valueEnd(text: string, start: number): number {
@@ -103,9 +100,19 @@ function valueEnd(text: string, start: number): number {
   return text.length;
 }
 
+/** The text without JSON's own white space at its ends. `trim()` would also take a byte order mark away. */
+export function trimJson(text: string): string {
+  const start = skipSpace(text, 0);
+  let end = text.length;
+  while (end > start && SPACE.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+const SPACE = " \t\r\n";
+
 function skipSpace(text: string, from: number): number {
   let at = from;
-  while (text[at] === " " || text[at] === "\t" || text[at] === "\n" || text[at] === "\r") at += 1;
+  while (at < text.length && SPACE.includes(text.charAt(at))) at += 1;
   return at;
 }
 

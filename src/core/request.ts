@@ -4,7 +4,7 @@
  */
 import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS_LIMIT } from "./backoff.ts";
 import { OutboxError } from "./errors.ts";
-import { objectProblem } from "./json.ts";
+import { objectProblem, trimJson } from "./json.ts";
 
 export interface EnqueueRequest {
   readonly kind: string;
@@ -71,11 +71,14 @@ const FIELDS: readonly string[] = [...Object.keys(TEXT_LIMITS), "body", "ack_req
  */
 export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DEFAULT_LIMITS, bodyText?: string): CheckedRequest {
   const given = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
-  for (const [name] of given) if (!FIELDS.includes(name)) throw bad(`"${name}" is no field of a request`, `the fields are ${FIELDS.join(", ")}`);
+  for (const [name] of given)
+    if (!FIELDS.includes(name)) throw bad(`"${name}" is no field of a request`, `the fields are ${FIELDS.join(", ")}`);
   const notBefore = timeField(request.not_before, "not_before");
   const expiresAt = timeField(request.expires_at, "expires_at");
-  if (notBefore !== null && expiresAt !== null && expiresAt <= notBefore) throw bad("expires_at does not lie after not_before", "it would expire before it may be sent");
-  if (request.ack_required !== undefined && request.ack_required !== null && typeof request.ack_required !== "boolean") throw bad("ack_required is neither true nor false");
+  if (notBefore !== null && expiresAt !== null && expiresAt <= notBefore)
+    throw bad("expires_at does not lie after not_before", "it would expire before it may be sent");
+  if (request.ack_required !== undefined && request.ack_required !== null && typeof request.ack_required !== "boolean")
+    throw bad("ack_required is neither true nor false");
   const asked = new Set(given.map(([name]) => name));
   if (bodyText !== undefined) asked.add("body");
   return {
@@ -98,9 +101,12 @@ function bodyOf(request: EnqueueRequest, bodyText: string | undefined, limit: nu
   const text = bodyText ?? serialise(request.body);
   // A UTF-16 unit is at least one byte, so a text too long by units is refused before it is measured and scanned.
   const bytes = text.length > limit ? text.length : bytesOf(text);
-  if (bytes > limit) throw bad(`the body has ${text.length > limit ? "at least " : ""}${bytes} bytes; the limit is ${limit}`, "send a reference instead, or raise limits.payload");
-  // JSON's own white space only: trim() would also take a byte order mark away.
-  const trimmed = text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+  if (bytes > limit)
+    throw bad(
+      `the body has ${text.length > limit ? "at least " : ""}${bytes} bytes; the limit is ${limit}`,
+      "send a reference instead, or raise limits.payload",
+    );
+  const trimmed = trimJson(text);
   const problem = objectProblem(trimmed);
   if (problem !== null) throw bad(`the body ${problem}`, 'a body is a JSON object such as {"n": 1}');
   return trimmed;
@@ -109,7 +115,8 @@ function bodyOf(request: EnqueueRequest, bodyText: string | undefined, limit: nu
 /** Once, and only here: the text is what every attempt sends. */
 function serialise(body: object | null | undefined): string {
   if (body === undefined || body === null) return "{}";
-  if (typeof body !== "object" || Array.isArray(body)) throw bad(`the body is ${Array.isArray(body) ? "an array" : `a ${typeof body}`}, not an object`);
+  if (typeof body !== "object" || Array.isArray(body))
+    throw bad(`the body is ${Array.isArray(body) ? "an array" : `a ${typeof body}`}, not an object`);
   let text: string | undefined;
   try {
     text = JSON.stringify(body);
@@ -149,13 +156,15 @@ export function bytesOf(text: string): number {
 }
 
 function attemptsField(value: unknown): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > MAX_ATTEMPTS_LIMIT) throw bad(`max_attempts is not a whole number from 1 to ${MAX_ATTEMPTS_LIMIT}`);
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > MAX_ATTEMPTS_LIMIT)
+    throw bad(`max_attempts is not a whole number from 1 to ${MAX_ATTEMPTS_LIMIT}`);
   return value;
 }
 
 function timeField(value: unknown, field: string): number | null {
   if (value === undefined || value === null) return null;
-  if (typeof value !== "number" || !(value >= 0 && value <= MAX_TIME)) throw bad(`${field} is not a time in epoch seconds between 1970 and 9999`);
+  if (typeof value !== "number" || !(value >= 0 && value <= MAX_TIME))
+    throw bad(`${field} is not a time in epoch seconds between 1970 and 9999`);
   return value;
 }
 

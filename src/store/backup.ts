@@ -1,15 +1,16 @@
 /** A consistent copy of a database while others work. */
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Handle, statement } from "./statement.ts";
 
 /**
- * Writes a copy with mode 0600 and makes it durable; a copy that was interrupted never has the name. An existing file
- * is kept and no copy is made.
+ * Writes a copy with mode 0600 and makes it durable; a copy that was interrupted never has the name. An older copy of that
+ * name is replaced. At most one process may copy to one target at a time.
+ * @param db a handle in no transaction
  */
 export function copyTo(db: Handle, target: string): void {
-  if (existsSync(target)) return;
-  const partial = `${target}.${crypto.randomUUID()}.partial`;
+  const partial = `${target}.partial`;
+  rmSync(partial, { force: true }); // of a copy that was interrupted
   closeSync(openSync(partial, "wx", 0o600)); // VACUUM INTO takes an empty file, and keeps its mode
   try {
     statement(db, `VACUUM main INTO $partial`).run({ partial });

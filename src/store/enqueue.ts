@@ -2,13 +2,28 @@
 import type { Answer, Dispatch } from "../core/dispatch.ts";
 import { envelope, hasBody } from "../core/envelope.ts";
 import type { CheckedRequest } from "../core/request.ts";
+import { invariant } from "../core/errors.ts";
 import type { Entropy } from "../core/seams.ts";
 import { type Handle, statement } from "./statement.ts";
 
 type Entered = Pick<
   Dispatch,
-  | "seq" | "id" | "status" | "attempt" | "max_attempts" | "next_attempt_at" | "expires_at" | "ack_token" | "kind" | "deliver_to"
-  | "ack_required" | "payload" | "session_id" | "schedule_run_id"
+  | "seq"
+  | "id"
+  | "status"
+  | "attempt"
+  | "max_attempts"
+  | "next_attempt_at"
+  | "expires_at"
+  | "ack_token"
+  | "kind"
+  | "deliver_to"
+  | "ack_required"
+  | "payload"
+  | "session_id"
+  | "schedule_run_id"
+  | "created_at"
+  | "reason_code"
 >;
 
 /**
@@ -24,7 +39,7 @@ function byDedupKey(db: Handle, dedupKey: string): Entered | null {
   return statement<Entered>(
     db,
     `SELECT seq, id, status, attempt, max_attempts, next_attempt_at, expires_at, ack_token, kind, deliver_to, ack_required, payload,
-       session_id, schedule_run_id
+       session_id, schedule_run_id, created_at, reason_code
      FROM main.dispatch_outbox WHERE dedup_key = $dedup_key AND dedup_key IS NOT NULL`,
   ).get({ dedup_key: dedupKey });
 }
@@ -33,8 +48,7 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
   const id = entropy.id();
   const ackToken = request.ack_required ? entropy.token() : null;
   const createdAt = Math.round(now * 1_000) / 1_000; // column and envelope agree
-  // A row is never due later than it expires; one already past its expiry is due at once, and ends expired.
-  const dueAt = Math.min(Math.max(request.not_before ?? createdAt, createdAt), request.expires_at ?? Infinity);
+  const dueAt = firstDue(request.not_before, createdAt, request.expires_at);
   const row = {
     id,
     kind: request.kind,
@@ -68,9 +82,10 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
        $session_id, $schedule_run_id, $created_at, $expires_at, $created_at, 'dispatch.pending.enqueued', $reason_summary, 'system', 'enqueue_dispatch')
      RETURNING seq`,
   ).get(row);
+  invariant(entered !== null, "an INSERT that succeeds returns its row");
   return {
     id,
-    seq: entered?.seq ?? 0,
+    seq: entered.seq,
     outcome: "created",
     status: "pending",
     attempt: 0,
@@ -81,9 +96,15 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
   };
 }
 
+/** A row is never due later than it expires; one already past its expiry is due at once, and ends expired. */
+function firstDue(notBefore: number | null, createdAt: number, expiresAt: number | null): number {
+  return Math.min(Math.max(notBefore ?? createdAt, createdAt), expiresAt ?? Infinity);
+}
+
 /** What the caller asked for, in its own words, that the first row has otherwise. Defaults are not asked for. */
 function differences(first: Entered, request: CheckedRequest): string[] {
   const emitterRole = (JSON.parse(first.payload) as { emitter_role: string | null }).emitter_role;
+  const untouched = first.status === "pending" && first.attempt === 0 && first.reason_code === "dispatch.pending.enqueued";
   const same: Readonly<Record<string, boolean>> = {
     kind: first.kind === request.kind,
     deliver_to: first.deliver_to === request.deliver_to,
@@ -92,8 +113,8 @@ function differences(first: Entered, request: CheckedRequest): string[] {
     ack_required: (first.ack_required === 1) === request.ack_required,
     max_attempts: first.max_attempts === request.max_attempts,
     expires_at: first.expires_at === request.expires_at,
-    // Only an untouched row still shows when it was first due.
-    not_before: first.status !== "pending" || first.attempt > 0 || first.next_attempt_at === request.not_before,
+    // Only an untouched row still shows when it was first due. Asking for a time that had passed was asking for "at once".
+    not_before: !untouched || first.next_attempt_at === firstDue(request.not_before, first.created_at, first.expires_at),
     session_id: first.session_id === request.session_id,
     schedule_run_id: first.schedule_run_id === request.schedule_run_id,
     emitter_role: emitterRole === request.emitter_role,

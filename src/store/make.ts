@@ -17,8 +17,14 @@ export function makeFile(path: string, mayMakeDirectory: boolean): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return; // another process was faster
-    if (code === "ENOENT") throw new OutboxError("io", `cannot make database ${path}: there is no directory ${directory}`, "make the directory (a disk that is not mounted?), or name another database with --db");
-    if (code === "EACCES" || code === "EPERM" || code === "EROFS") throw new OutboxError("permission", `cannot make database ${path}: ${message}`, `check owner and mode of ${directory}`);
+    if (code === "ENOENT")
+      throw new OutboxError(
+        "io",
+        `cannot make database ${path}: there is no directory ${directory}`,
+        "make the directory (a disk that is not mounted?), or name another database with --db",
+      );
+    if (code === "EACCES" || code === "EPERM" || code === "EROFS")
+      throw new OutboxError("permission", `cannot make database ${path}: ${message}`, `check owner and mode of ${directory}`);
     throw new OutboxError("io", `cannot make database ${path}: ${message}`, "check the disk and the path");
   }
   sync(directory);
@@ -34,7 +40,11 @@ function makeDirectory(directory: string): void {
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === "EEXIST") continue;
-      throw new OutboxError(code === "EACCES" || code === "EPERM" || code === "EROFS" ? "permission" : "io", `cannot make directory ${at}: ${message}`, "make it by hand, or name another database with --db");
+      throw new OutboxError(
+        code === "EACCES" || code === "EPERM" || code === "EROFS" ? "permission" : "io",
+        `cannot make directory ${at}: ${message}`,
+        "make it by hand, or name another database with --db",
+      );
     }
     sync(dirname(at));
   }

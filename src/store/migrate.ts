@@ -9,9 +9,6 @@ export const MIGRATIONS: readonly string[] = [outbox];
 /** The schema that this binary writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Our tables, by the names that `install` must find free. */
-const OUR_TABLES = ["dispatch_schema", "dispatch_edges", "dispatch_outbox", "status_transitions", "admin_events"] as const;
-
 export type Ownership =
   /** A file with `dispatch_schema`: ours, at this version. */
   | { readonly whose: "ours"; readonly version: number }
@@ -24,7 +21,8 @@ export type Ownership =
 export function ownership(db: Handle): Ownership {
   if (has(db, ["dispatch_schema"]).length > 0) {
     const version = statement<{ version: number }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
-    if (version === undefined) throw new OutboxError("io", "the database says no schema version (dispatch_schema is empty)", "restore it from a copy");
+    if (version === undefined)
+      throw new OutboxError("io", "the database says no schema version (dispatch_schema is empty)", "restore it from a copy");
     return { whose: "ours", version };
   }
   const tables = statement<{ n: number }>(db, `SELECT count(*) AS n FROM main.sqlite_schema`).get({})?.n;
@@ -34,7 +32,11 @@ export function ownership(db: Handle): Ownership {
 /** @throws OutboxError `settings`: the file is newer than this binary, and stays untouched. */
 export function refuseNewer(version: number, path: string, known: number = SCHEMA_VERSION): void {
   if (version > known)
-    throw new OutboxError("settings", `database ${path} has schema ${version}, this outbox knows up to ${known}`, "use the newer outbox; the file was left untouched");
+    throw new OutboxError(
+      "settings",
+      `database ${path} has schema ${version}, this outbox knows up to ${known}`,
+      "use the newer outbox; the file was left untouched",
+    );
 }
 
 /**
@@ -42,10 +44,13 @@ export function refuseNewer(version: number, path: string, known: number = SCHEM
  * @throws OutboxError `no`, naming each of our names that is taken
  */
 export function install(db: Handle, steps: readonly string[] = MIGRATIONS): void {
-  const taken = has(db, OUR_TABLES);
-  if (taken.includes("dispatch_schema")) throw new OutboxError("no", "the outbox tables are installed already", "bring an older schema forward with `outbox migrate`");
-  if (taken.length > 0) throw new OutboxError("no", `the database has ${taken.join(" and ")} already, and not from outbox`, "use another database file");
+  if (has(db, ["dispatch_schema"]).length > 0)
+    throw new OutboxError("no", "the outbox tables are installed already", "bring an older schema forward with `outbox migrate`");
+  const taken = has(db, namesIn(steps));
+  if (taken.length > 0)
+    throw new OutboxError("no", `the database has ${taken.join(" and ")} already, and not from outbox`, "use another database file");
   for (const step of steps) db.run(step);
+  setVersion(db, steps.length);
 }
 
 /** Brings an older schema forward, in the caller's transaction. */
@@ -55,12 +60,26 @@ export function bringForward(db: Handle, steps: readonly string[] = MIGRATIONS):
   for (const [index, step] of steps.entries()) {
     if (index < owner.version) continue;
     db.run(step);
-    statement(db, `UPDATE main.dispatch_schema SET version = $version`).run({ version: index + 1 });
+    setVersion(db, index + 1);
   }
 }
 
+function setVersion(db: Handle, version: number): void {
+  statement(db, `UPDATE main.dispatch_schema SET version = $version`).run({ version });
+}
+
+/** The names of everything that the steps create: tables, indexes and triggers of a schema share them with those of the program. */
+function namesIn(steps: readonly string[]): string[] {
+  return steps.flatMap((step) =>
+    [...step.matchAll(/^CREATE (?:UNIQUE )?(?:TABLE|INDEX|TRIGGER|VIEW) main\.(\w+)/gm)].map((match) => match[1] ?? ""),
+  );
+}
+
 function has(db: Handle, names: readonly string[]): string[] {
-  return statement<{ name: string }>(db, `SELECT name FROM main.sqlite_schema WHERE name IN (SELECT value FROM json_each($names)) ORDER BY name`)
+  return statement<{ name: string }>(
+    db,
+    `SELECT name FROM main.sqlite_schema WHERE name COLLATE NOCASE IN (SELECT value FROM json_each($names)) ORDER BY name`,
+  )
     .all({ names: JSON.stringify(names) })
     .map((row) => row.name);
 }

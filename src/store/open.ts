@@ -61,12 +61,41 @@ async function claimFile(db: Handle, terms: OpenTerms, steps: readonly string[])
   const owner = ownership(db);
   if (owner.whose === "ours" && owner.version === steps.length) return;
   if (owner.whose === "foreign")
-    throw new OutboxError("io", `database ${terms.path} belongs to another program (it has tables, and none of ours)`, "name another file, or add the outbox tables to this one with `outbox migrate --install`");
+    throw new OutboxError(
+      "io",
+      `database ${terms.path} belongs to another program (it has tables, and none of ours)`,
+      "name another file, or add the outbox tables to this one with `outbox migrate --install`",
+    );
   if (owner.whose === "nobody") return fill(db, terms, steps);
   refuseNewer(owner.version, terms.path, steps.length);
-  if (terms.older === "refuse") throw new OutboxError("settings", `database ${terms.path} has schema ${owner.version}, this outbox needs ${steps.length}`, "run: outbox migrate");
-  if (isOurOwn(db)) (await import("./backup.ts")).copyTo(db, `${terms.path}.schema-${owner.version}.backup`);
-  db.transaction(() => bringForward(db, steps)).immediate();
+  if (terms.older === "refuse")
+    throw new OutboxError(
+      "settings",
+      `database ${terms.path} has schema ${owner.version}, this outbox needs ${steps.length}`,
+      "run: outbox migrate",
+    );
+  const { copyTo } = await import("./backup.ts");
+  db.transaction(() => {
+    const found = ownership(db);
+    if (found.whose !== "ours" || found.version >= steps.length) return; // another process was faster
+    if (isOurOwn(db)) copyBeside(terms.path, found.version, copyTo);
+    bringForward(db, steps);
+  }).immediate();
+  await claimFile(db, terms, steps);
+}
+
+/**
+ * A copy of what the steps are about to change. The write lock is held meanwhile, so of several upgraders one makes it, and it
+ * is the file as it was; a second handle reads it, because a handle inside a transaction cannot copy.
+ */
+function copyBeside(path: string, version: number, copyTo: (db: Handle, target: string) => void): void {
+  const reader = new Database(path, { readwrite: true, create: false, strict: true });
+  try {
+    statement(reader, `PRAGMA busy_timeout = 30000`).get({});
+    copyTo(reader, `${path}.schema-${version}.backup`);
+  } finally {
+    reader.close();
+  }
 }
 
 /** An empty file, ours to fill: WAL stays set, the tables come in one transaction. */
@@ -75,8 +104,9 @@ async function fill(db: Handle, terms: OpenTerms, steps: readonly string[]): Pro
   if (!terms.checkPlace) await look(terms);
   statement(db, `PRAGMA journal_mode = WAL`).get({});
   db.transaction(() => {
-    if (ownership(db).whose === "nobody") install(db, steps); // else another process was faster
+    if (ownership(db).whose === "nobody") install(db, steps);
   }).immediate();
+  await claimFile(db, terms, steps); // another process may have been faster, or another program
 }
 
 /** Whether only our tables stand in it; in a program's file its own copies and journal mode are its affair. */
@@ -114,7 +144,7 @@ function tryOpen(path: string): Handle | null {
 
 /** Nothing could be opened: either there is nothing, which may be made, or there is a reason, which is said. */
 async function make(terms: OpenTerms): Promise<Handle> {
-  const { exists } = await import("./place.ts");
+  const { exists, isDirectory } = await import("./place.ts");
   const there = exists(terms.path);
   if (!there && terms.missing === "refuse") throw missing(terms.path);
   if (!there) {
@@ -123,8 +153,14 @@ async function make(terms: OpenTerms): Promise<Handle> {
     makeFile(terms.path, terms.mayMakeDirectory);
     await look(terms); // its directory may be new: now its file system can be asked
   } else await look(terms);
+  if (isDirectory(terms.path)) throw new OutboxError("io", `database ${terms.path} is a directory`, "name a file");
   const opened = tryOpen(terms.path);
-  if (opened === null) throw new OutboxError(exists(terms.path) ? "permission" : "io", `database ${terms.path} cannot be opened`, "check that it is a file, and owner and mode of the file and its directory");
+  if (opened === null)
+    throw new OutboxError(
+      exists(terms.path) ? "permission" : "io",
+      `database ${terms.path} cannot be opened`,
+      "check that it is a file, and owner and mode of the file and its directory",
+    );
   return opened;
 }
 

@@ -80,7 +80,14 @@ export function purge(db: Handle, ref: DispatchRef, terms: PurgeTerms): Operator
   if (terms.dryRun === true) return { outcome: "changed", row };
   statement(db, `DELETE FROM main.dispatch_outbox WHERE seq = $seq`).run({ seq: row.seq });
   statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
-  record(db, terms, "dispatch.purge", row, { seq: row.seq, kind: row.kind, deliver_to: row.deliver_to, status: row.status, attempt: row.attempt, forced: terms.force === true });
+  record(db, terms, "dispatch.purge", row, {
+    seq: row.seq,
+    kind: row.kind,
+    deliver_to: row.deliver_to,
+    status: row.status,
+    attempt: row.attempt,
+    forced: terms.force === true,
+  });
   return { outcome: "changed", row };
 }
 

@@ -58,5 +58,8 @@ export function nextMoment(db: Handle, now: number): number | null {
   const ahead = (status: "pending" | "delivering"): string =>
     `SELECT min(next_attempt_at) AS at FROM main.dispatch_outbox INDEXED BY dispatch_due
      WHERE status IN ('pending', 'delivering') AND status = '${status}' AND next_attempt_at > $now`;
-  return statement<{ at: number | null }>(db, `SELECT min(at) AS at FROM (${ahead("pending")} UNION ALL ${ahead("delivering")})`).get({ now })?.at ?? null;
+  return (
+    statement<{ at: number | null }>(db, `SELECT min(at) AS at FROM (${ahead("pending")} UNION ALL ${ahead("delivering")})`).get({ now })
+      ?.at ?? null
+  );
 }

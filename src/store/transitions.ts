@@ -116,11 +116,20 @@ export function settle(db: Handle, claim: Held, move: Move, now: number, holder:
     metadata: JSON.stringify(
       report === null
         ? { attempt: claim.attempt }
-        : { attempt: claim.attempt, exit: report.exit, signal: report.signal, duration_ms: report.durationMs, head: report.head, tail: report.tail },
+        : {
+            attempt: claim.attempt,
+            exit: report.exit,
+            signal: report.signal,
+            duration_ms: report.durationMs,
+            head: report.head,
+            tail: report.tail,
+          },
     ),
   }).changes;
   if (changed === 1) return "applied";
-  const status = statement<{ status: string }>(db, `SELECT status FROM main.dispatch_outbox WHERE seq = $seq`).get({ seq: claim.seq })?.status;
+  const status = statement<{ status: string }>(db, `SELECT status FROM main.dispatch_outbox WHERE seq = $seq`).get({
+    seq: claim.seq,
+  })?.status;
   return status === "acked" ? "acked" : "lost";
 }
 

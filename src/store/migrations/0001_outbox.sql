@@ -68,7 +68,9 @@ CREATE TABLE main.dispatch_outbox (
   source TEXT NOT NULL DEFAULT 'system',
   actor TEXT NOT NULL DEFAULT 'enqueue_dispatch',
   metadata TEXT NOT NULL DEFAULT '{}',
-  CONSTRAINT id_is_32_hex_digits CHECK (length(id) = 32 AND id NOT GLOB '*[^0-9a-f]*'),
+  CONSTRAINT seq_is_positive CHECK (seq > 0),
+  -- in bytes: as a text its length ends at a NUL
+  CONSTRAINT id_is_32_hex_digits CHECK (length(CAST(id AS BLOB)) = 32 AND id NOT GLOB '*[^0-9a-f]*'),
   CONSTRAINT kind_is_not_empty CHECK (kind <> ''),
   CONSTRAINT deliver_to_is_not_empty CHECK (deliver_to <> ''),
   CONSTRAINT dedup_key_is_not_empty CHECK (dedup_key <> ''),
@@ -132,12 +134,17 @@ CREATE TRIGGER main.dispatch_never_replaces BEFORE INSERT ON dispatch_outbox BEG
 END;
 
 CREATE TRIGGER main.dispatch_written_once
-BEFORE UPDATE OF seq, id, kind, deliver_to, payload, dedup_key, ordering_key, ack_token, created_at ON dispatch_outbox
-WHEN OLD.seq IS NOT NEW.seq OR OLD.id IS NOT NEW.id OR OLD.kind IS NOT NEW.kind OR OLD.deliver_to IS NOT NEW.deliver_to
+BEFORE UPDATE OF id, kind, deliver_to, payload, dedup_key, ordering_key, ack_token, created_at ON dispatch_outbox
+WHEN OLD.id IS NOT NEW.id OR OLD.kind IS NOT NEW.kind OR OLD.deliver_to IS NOT NEW.deliver_to
   OR OLD.payload IS NOT NEW.payload OR OLD.dedup_key IS NOT NEW.dedup_key OR OLD.ordering_key IS NOT NEW.ordering_key
   OR OLD.ack_token IS NOT NEW.ack_token OR OLD.created_at IS NOT NEW.created_at
 BEGIN
-  SELECT RAISE(ABORT, 'dispatch: seq, id, kind, deliver_to, payload, dedup_key, ordering_key, ack_token and created_at are written once');
+  SELECT RAISE(ABORT, 'dispatch: id, kind, deliver_to, payload, dedup_key, ordering_key, ack_token and created_at are written once');
+END;
+
+-- Under its other names (rowid, oid) an UPDATE OF list does not see it, and OR REPLACE would delete the row that has the number.
+CREATE TRIGGER main.dispatch_seq_is_written_once BEFORE UPDATE ON dispatch_outbox WHEN OLD.seq IS NOT NEW.seq BEGIN
+  SELECT RAISE(ABORT, 'dispatch: seq is written once');
 END;
 
 -- Both history triggers end by asking whether the history row was written: under OR IGNORE a failed insert is silent.

@@ -20,12 +20,11 @@ export interface Source {
  * @throws OutboxError `settings` (a named one is missing, no regular file, not text), `permission` (others could change it)
  */
 export function openSource(choice: Choice): Source {
-  const home = homeOf(choice.env);
-  const located = locate(choice, home);
+  const located = locate(choice);
   if (located === null) return noSource(choice);
   const { file, text } = readTrusted(located.path, choice.uid);
   const directory = file.slice(0, file.lastIndexOf("/")) || "/";
-  return { file, origin: located.origin, text, place: placeOf(directory, home, choice.env) };
+  return { file, origin: located.origin, text, place: placeOf(directory, homeOf(choice.env), choice.env) };
 }
 
 /** No file at all. No setting holds a relative path then, so any directory will do for `place`. */
@@ -49,21 +48,27 @@ export function homeOf(env: Choice["env"]): string {
 const SYSTEM_FILE = "/etc/outbox/settings.yaml";
 
 /** The path as chosen, links not yet followed. Null: nothing is named and nothing exists. */
-export function locate(choice: Choice, home: string): { readonly path: string; readonly origin: Origin } | null {
-  if (choice.config !== undefined) return { path: named(choice.config, home, "--config"), origin: "--config" };
-  const variable = choice.env["OUTBOX_CONFIG"];
-  if (variable !== undefined && variable !== "") return { path: named(variable, home, "OUTBOX_CONFIG"), origin: "OUTBOX_CONFIG" };
+function locate(choice: Choice): { readonly path: string; readonly origin: Origin } | null {
+  const named = namedFile(choice);
+  if (named !== null) {
+    if (exists(named.path)) return named;
+    const what = `${named.origin} names a settings file that does not exist: ${escaped(named.path)}`;
+    throw new OutboxError("settings", what, "check the path; outbox init FILE writes a new one");
+  }
   const user = userFile(choice.env);
   if (exists(user)) return { path: user, origin: "user" };
   return exists(SYSTEM_FILE) ? { path: SYSTEM_FILE, origin: "system" } : null;
 }
 
-function named(value: string, home: string, by: string): string {
-  if (value === "" || value.includes("\0")) throw new OutboxError("settings", `${by} names no file`, "give the path of a settings file");
-  const path = absolute(value, { home, directory: value.startsWith("/") || value.startsWith("~/") ? "/" : process.cwd() });
-  if (!exists(path))
-    throw new OutboxError("settings", `${by} names a settings file that does not exist: ${escaped(path)}`, "outbox init FILE writes one");
-  return path;
+/** The file that flag or environment name, whether it exists or not. An empty variable counts as unset. */
+export function namedFile(choice: Choice): { readonly path: string; readonly origin: "--config" | "OUTBOX_CONFIG" } | null {
+  const variable = choice.env["OUTBOX_CONFIG"];
+  const [value, origin] = choice.config === undefined ? ([variable, "OUTBOX_CONFIG"] as const) : ([choice.config, "--config"] as const);
+  if (origin === "OUTBOX_CONFIG" && (value === undefined || value === "")) return null;
+  if (value === undefined || value === "" || value.includes("\0"))
+    throw new OutboxError("settings", `${origin} names no file`, "give the path of a settings file");
+  const start = value.startsWith("/") || value.startsWith("~/") ? "/" : (choice.cwd ?? process.cwd());
+  return { path: absolute(value, { home: homeOf(choice.env), directory: start }), origin };
 }
 
 /** A dangling link exists: to pass it over would be to run with settings that nobody chose. */

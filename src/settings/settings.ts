@@ -54,8 +54,10 @@ export interface Loaded {
 
 /** What the settings file is looked for with. */
 export interface Choice {
-  /** Value of `--config`. Relative to the current directory. */
+  /** Value of `--config`. */
   readonly config?: string | undefined;
+  /** Where a relative `--config` or `OUTBOX_CONFIG` starts; the current directory unless given. Absolute. */
+  readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** User id of the caller: besides root the only one who may own the file. */
   readonly uid: number;

@@ -19,14 +19,17 @@ export type Ownership =
 
 /** Whose file this is. Reads only. */
 export function ownership(db: Handle): Ownership {
-  if (has(db, ["dispatch_schema"]).length > 0) {
-    const version = statement<{ version: number }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
-    if (version === undefined)
-      throw new OutboxError("io", "the database says no schema version (dispatch_schema is empty)", "restore it from a copy");
-    return { whose: "ours", version };
-  }
-  const tables = statement<{ n: number }>(db, `SELECT count(*) AS n FROM main.sqlite_schema`).get({})?.n;
-  return { whose: tables === 0 ? "nobody" : "foreign" };
+  // One statement, so one moment: between two of them another process may have made its tables.
+  const tables = statement<{ all_names: number; ours: number }>(
+    db,
+    `SELECT count(*) AS all_names, count(*) FILTER (WHERE name = 'dispatch_schema') AS ours FROM main.sqlite_schema`,
+  ).get({});
+  if (tables?.all_names === 0) return { whose: "nobody" };
+  if (tables?.ours !== 1) return { whose: "foreign" };
+  const version = statement<{ version: number }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
+  if (version === undefined)
+    throw new OutboxError("io", "the database says no schema version (dispatch_schema is empty)", "restore it from a copy");
+  return { whose: "ours", version };
 }
 
 /** @throws OutboxError `settings`: the file is newer than this binary, and stays untouched. */

@@ -1,0 +1,273 @@
+/**
+ * The outbox inside a program: its tables stand in the program's own SQLite file, so that a message is committed with the state
+ * change that it announces. Every function takes the program's `bun:sqlite` handle and is synchronous. Inside
+ * `db.transaction(...)` a call is a part of that transaction and neither begins, commits nor migrates; outside of one a call is
+ * whole by itself. A runner (`outbox run`) then delivers what was committed.
+ *
+ * @example
+ * const db = new Database("shop.db", { strict: true });
+ * install(db); // once
+ * db.transaction(() => {
+ *   db.run("UPDATE orders SET paid = 1 WHERE id = 7");
+ *   enqueue(db, { kind: "order_paid", deliver_to: "billing", body: { order: 7 }, dedup_key: "paid:7" });
+ * }).immediate();
+ * @module
+ */
+import type { Database } from "bun:sqlite";
+import { type Answer, type Dispatch, type DispatchRef, parseRef } from "./core/dispatch.ts";
+import { OutboxError } from "./core/errors.ts";
+import { STATUSES, type Status } from "./core/lifecycle.ts";
+import { checkRequest, type EnqueueRequest, MAX_TIME } from "./core/request.ts";
+import { DEFAULT_REVIVAL_TTL_S, revivalRequests } from "./core/revival.ts";
+import { hostClock, hostEntropy } from "./host.ts";
+import { enqueue as enter } from "./store/enqueue.ts";
+import { install as addTables, ownership, refuseNewer, SCHEMA_VERSION } from "./store/migrate.ts";
+import { cancel as end, type OperatorOutcome, purge as remove, retry as putBack } from "./store/operator.ts";
+import { byRef, list as page, type Listed } from "./store/queries.ts";
+import { ack as acknowledge, type AckOutcome } from "./store/transitions.ts";
+import { asTrouble } from "./store/trouble.ts";
+
+export { OutboxError, type Trouble } from "./core/errors.ts";
+export type { AckOutcome, Answer, Dispatch, EnqueueRequest, Listed, OperatorOutcome, Status };
+
+/** How a dispatch is named: its 32-hex id, or its short number `seq` (as a number or in digits). */
+export type Id = string | number;
+
+/**
+ * Adds the outbox tables to a database that has none of them. Nothing else in the file changes.
+ * @throws OutboxError `no` when they are there already, or one of their names is taken by another table
+ * @example install(new Database("shop.db"))
+ */
+export function install(db: Database): void {
+  whole(db, () => addTables(db));
+}
+
+/**
+ * Enters one dispatch, or answers with the first row that has its dedup key (ADR-0059 D2). `max_attempts` is 8 unless given.
+ * @throws OutboxError `data` for a request that cannot be stored, `no` when the tables are missing, `busy` for a lock
+ * @example enqueue(db, { kind: "order_paid", deliver_to: "billing", body: { order: 7 } }).id
+ */
+export function enqueue(db: Database, request: EnqueueRequest): Answer {
+  const checked = checkRequest(request);
+  return onOurs(db, () => enter(db, checked, hostClock.now(), hostEntropy));
+}
+
+export interface RevivalOptions {
+  /** When the seats may work again, epoch seconds; 0: not known, so the heartbeats never expire. */
+  readonly reset_epoch: number;
+  /** How long after that a heartbeat is still sent, in seconds; 3600 unless given. */
+  readonly ttl_seconds?: number | undefined;
+  readonly max_attempts?: number | undefined;
+  /** When they are first sent, epoch seconds; at once unless given. */
+  readonly not_before?: number | undefined;
+}
+
+/**
+ * Enters one `revival_ping` for each seat, all or none (ADR-0059 D6). The same seat and reset are one dispatch.
+ * @returns one answer for each seat, in the order given
+ * @throws OutboxError as `enqueue`
+ * @example revive(db, ["seat-1", "seat-2"], { reset_epoch: 1767225600 }).map((answer) => answer.id)
+ */
+export function revive(db: Database, seats: readonly string[], options: RevivalOptions): Answer[] {
+  const { reset_epoch: resetEpoch, ttl_seconds: ttlS = DEFAULT_REVIVAL_TTL_S, max_attempts: maxAttempts, not_before: notBefore } = options;
+  const checked = revivalRequests(seats, { resetEpoch, ttlS, maxAttempts, notBefore }).map((request) => checkRequest(request));
+  return onOurs(db, () => checked.map((request) => enter(db, request, hostClock.now(), hostEntropy)));
+}
+
+/**
+ * Records that the consumer has it (ADR-0059 D5). The right token on a row already acked answers `already_acked`.
+ * @throws OutboxError `no` when the tables are missing, `busy` for a lock
+ * @example ack(db, id, token) === "acked"
+ */
+export function ack(db: Database, id: Id, token: string): AckOutcome {
+  const ref = refOf(id);
+  return onOurs(db, () => (ref === null ? "not_found" : acknowledge(db, ref, token, hostClock.now())));
+}
+
+/**
+ * One dispatch with its envelope (`payload`, JSON text) and its tokens, or null.
+ * @throws OutboxError `no` when the tables are missing
+ * @example get(db, 417)?.status
+ */
+export function get(db: Database, id: Id): Dispatch | null {
+  const ref = refOf(id);
+  return reading(db, () => (ref === null ? null : byRef(db, ref)));
+}
+
+/** Which dispatches `list` tells. All that are given must match; of several values any. */
+export interface ListFilter {
+  readonly status?: Status | readonly Status[] | undefined;
+  readonly kind?: string | readonly string[] | undefined;
+  readonly deliver_to?: string | readonly string[] | undefined;
+  readonly dedup_key?: string | readonly string[] | undefined;
+  /** Last word of the reason of the last move: `max_attempts`. */
+  readonly reason?: string | readonly string[] | undefined;
+  /** Last move at or after, epoch seconds. */
+  readonly since?: number | undefined;
+  /** Last move before, epoch seconds. */
+  readonly before?: number | undefined;
+  /** At most so many, 50 unless given; 0: all. */
+  readonly limit?: number | undefined;
+  readonly oldest_first?: boolean | undefined;
+  /** The last `seq` of the page before. */
+  readonly after?: number | undefined;
+}
+
+/**
+ * Dispatches in the order in which they were committed, newest first unless told; without payload and tokens.
+ * @throws OutboxError `data` for an unknown status or a limit that is no count, `no` when the tables are missing
+ * @example list(db, { status: "dead_letter", limit: 10 })
+ */
+export function list(db: Database, filter: ListFilter = {}): Listed[] {
+  const {
+    status,
+    kind,
+    deliver_to: to,
+    dedup_key: dedupKey,
+    reason,
+    since,
+    before,
+    limit = 50,
+    oldest_first: oldestFirst = false,
+    after,
+  } = filter;
+  const statuses = several(status) ?? [];
+  for (const given of statuses)
+    if (!STATUSES.includes(given)) throw new OutboxError("data", `"${given}" is no status`, `the statuses are ${STATUSES.join(", ")}`);
+  if (!Number.isSafeInteger(limit) || limit < 0) throw new OutboxError("data", "limit is not a whole number, 0 or more");
+  const selection = {
+    status: statuses,
+    kind: several(kind) ?? [],
+    to: several(to) ?? [],
+    dedupKey: several(dedupKey) ?? [],
+    reason: several(reason) ?? [],
+    ...(since === undefined ? {} : { since }),
+    ...(before === undefined ? {} : { before }),
+  };
+  return reading(db, () => page(db, { selection, limit, oldestFirst, after: after ?? null }));
+}
+
+export interface OperatorOptions {
+  /** Who does it, for history and audit; `library` unless given. */
+  readonly actor?: string | undefined;
+  /** Answer what would happen, change nothing. */
+  readonly dry_run?: boolean | undefined;
+}
+
+export interface RetryOptions extends OperatorOptions {
+  /** When it is due again, epoch seconds; at once unless given. */
+  readonly not_before?: number | undefined;
+  /** The new expiry, epoch seconds; the old one stays unless given, and must not have passed. */
+  readonly expires_at?: number | undefined;
+}
+
+/**
+ * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Audited.
+ * @returns `changed` with the row as it was before, or why not
+ * @throws OutboxError `data` for a time that is none, `no` when the tables are missing, `busy` for a lock
+ * @example retry(db, 417).outcome === "changed"
+ */
+export function retry(db: Database, id: Id, options: RetryOptions = {}): OperatorOutcome {
+  const { not_before: notBefore, expires_at: expiresAt } = options;
+  for (const [name, value] of Object.entries({ not_before: notBefore, expires_at: expiresAt }))
+    if (value !== undefined && !(value >= 0 && value <= MAX_TIME))
+      throw new OutboxError("data", `${name} is not a time in epoch seconds between 1970 and 9999`);
+  return operate(db, id, options, (ref, operation) =>
+    putBack(db, ref, { ...operation, dueAt: notBefore ?? operation.now, expiresAt: expiresAt ?? null }),
+  );
+}
+
+/**
+ * Ends a pending dispatch, or one whose runner vanished, as expired. Audited.
+ * @returns `changed` with the row as it was before, or why not
+ * @throws OutboxError `no` when the tables are missing, `busy` for a lock
+ * @example cancel(db, id, { actor: "nightly cleanup" })
+ */
+export function cancel(db: Database, id: Id, options: OperatorOptions = {}): OperatorOutcome {
+  return operate(db, id, options, (ref, operation) => end(db, ref, operation));
+}
+
+export interface PurgeOptions extends OperatorOptions {
+  /** Also a row whose command runs. */
+  readonly force?: boolean | undefined;
+}
+
+/**
+ * Deletes a dispatch of any status with its history and its dedup key. Audited.
+ * @returns `changed` with the row as it was, or why not
+ * @throws OutboxError `no` when the tables are missing, `busy` for a lock
+ * @example purge(db, id).outcome === "changed"
+ */
+export function purge(db: Database, id: Id, options: PurgeOptions = {}): OperatorOutcome {
+  return operate(db, id, options, (ref, operation) => remove(db, ref, { ...operation, force: options.force === true }));
+}
+
+interface Operation {
+  readonly now: number;
+  readonly actor: string;
+  readonly dryRun: boolean;
+}
+
+function operate(
+  db: Database,
+  id: Id,
+  options: OperatorOptions,
+  change: (ref: DispatchRef, operation: Operation) => OperatorOutcome,
+): OperatorOutcome {
+  const ref = refOf(id);
+  const { actor = "library", dry_run: dryRun = false } = options;
+  return onOurs(db, () => (ref === null ? { outcome: "not_found" } : change(ref, { now: hostClock.now(), actor, dryRun })));
+}
+
+/** Runs a change on a database that has our tables. */
+function onOurs<T>(db: Database, change: () => T): T {
+  return whole(db, () => {
+    checkTables(db);
+    return change();
+  });
+}
+
+/** All of it or nothing: a savepoint in the caller's transaction, else a transaction of its own. */
+function whole<T>(db: Database, body: () => T): T {
+  return translated(db, () => db.transaction(body).immediate());
+}
+
+function reading<T>(db: Database, query: () => T): T {
+  return translated(db, () => {
+    checkTables(db);
+    return query();
+  });
+}
+
+function translated<T>(db: Database, body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    throw asTrouble(error, db.filename);
+  }
+}
+
+function checkTables(db: Database): void {
+  const owner = ownership(db);
+  if (owner.whose !== "ours")
+    throw new OutboxError(
+      "no",
+      `database ${db.filename} has no outbox tables`,
+      "add them once with install(db) or `outbox migrate --install`",
+    );
+  refuseNewer(owner.version, db.filename);
+  if (owner.version < SCHEMA_VERSION)
+    throw new OutboxError(
+      "settings",
+      `database ${db.filename} has schema ${owner.version}, this outbox needs ${SCHEMA_VERSION}`,
+      "run: outbox migrate",
+    );
+}
+
+function refOf(id: Id): DispatchRef | null {
+  return parseRef(String(id));
+}
+
+function several<T>(value: T | readonly T[] | undefined): readonly T[] | undefined {
+  return value === undefined || Array.isArray(value) ? (value as readonly T[] | undefined) : [value as T];
+}

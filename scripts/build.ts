@@ -43,8 +43,8 @@ function compile(outfile: string): void {
     "--no-compile-autoload-bunfig",
     `--define=OUTBOX_VERSION=${JSON.stringify(version)}`,
   ];
-  const run = Bun.spawnSync(command, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
-  if (run.exitCode !== 0) throw new Error("`bun build` failed");
+  const run = Bun.spawnSync(command, { cwd: root, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  if (run.exitCode !== 0) throw new Error(`\`bun build\` failed\n${run.stdout.toString()}${run.stderr.toString()}`);
 }
 
 /** A build can succeed and leave a binary that dies at its start, so it is run. */

@@ -68,7 +68,9 @@ function testRuns(): Step[] {
   // These need the machine, not only the project: `npm run test:system`.
   byRun.delete("system");
   const early = ["tidy", "unit", "store", "sim"];
-  const names = [...early, ...[...byRun.keys()].filter((name) => !early.includes(name))];
+  // Named, so that their absence is a failure; any other directory is run too.
+  const named = [...early, "cli", "crash"];
+  const names = [...named, ...[...byRun.keys()].filter((name) => !named.includes(name))];
   return names.map((name) => testRun(name, byRun.get(name) ?? [], early.includes(name)));
 }
 

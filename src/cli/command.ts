@@ -2,42 +2,8 @@
  * The one definition of commands and flags. The parser obeys it, help prints it, the documentation is made from it. Only
  * data: what a command does is loaded when it runs.
  */
-import type { CommandSpec, FlagSpec, WordSpec } from "./spec.ts";
-
-/** Every command takes these, before or after its name. */
-export const COMMON: Readonly<Record<string, FlagSpec>> = {
-  config: { kind: "string", value: "FILE", about: "Settings file, instead of $OUTBOX_CONFIG and the usual places", group: "Common" },
-  db: { kind: "string", value: "PATH", about: "Database, instead of $OUTBOX_DB and the settings", group: "Common" },
-  source: { kind: "string", value: "NAME", about: "Database by its name under `sources` in the settings", group: "Common" },
-};
-
-const JSON_FLAG = { json: { kind: "boolean", about: "Print JSON, one object a line" } } as const satisfies Record<string, FlagSpec>;
-
-const NETWORK_FS = {
-  "allow-network-fs": { kind: "boolean", about: "Accept a database on a network file system, where locks may fail" },
-} as const satisfies Record<string, FlagSpec>;
-
-const DRY_RUN = { "dry-run": { kind: "boolean", about: "Say what would change, change nothing" } } as const satisfies Record<
-  string,
-  FlagSpec
->;
-
-const IDS: WordSpec = { name: "ID", about: "32 hex digits, or the number that ls prints", min: 1, max: Number.POSITIVE_INFINITY };
-
-const WHEN = {
-  delay: { kind: "string", value: "D", about: "Send after this long", group: "Time" },
-  "not-before": { kind: "string", value: "T", about: "Send from this time on", group: "Time" },
-} as const satisfies Record<string, FlagSpec>;
-
-const FILTERS = {
-  status: { kind: "list", value: "STATUS", about: "pending, delivering, delivered, acked, dead_letter, expired", group: "Filters" },
-  kind: { kind: "list", value: "KIND", about: "This kind", group: "Filters" },
-  to: { kind: "list", value: "DEST", about: "This destination", group: "Filters" },
-  "dedup-key": { kind: "list", value: "KEY", about: "This deduplication key", group: "Filters" },
-  reason: { kind: "list", value: "WORD", about: "Reason of the last move, for example max_attempts", group: "Filters" },
-  since: { kind: "string", value: "T", about: "Last moved at or after this time, or within this long: 2h", group: "Filters" },
-  before: { kind: "string", value: "T", about: "Last moved before this time, or longer ago than this", group: "Filters" },
-} as const satisfies Record<string, FlagSpec>;
+import { DRY_RUN, FILTERS, IDS, JSON_FLAG, NETWORK_FS, WHEN } from "./flags.ts";
+import type { CommandSpec } from "./spec.ts";
 
 const HAND_IN = "Hand in";
 const DELIVER = "Deliver";
@@ -82,7 +48,7 @@ const enqueue: CommandSpec = {
     ...NETWORK_FS,
   },
   excludes: [
-    ["body", "body-file", "text", "text-file", "batch"],
+    ["body", "body-file", "text", "text-file"],
     ["max-attempts", "retry-for"],
     ["expires-in", "expires-at"],
     ["delay", "not-before"],
@@ -115,6 +81,28 @@ const revive: CommandSpec = {
   examples: [{ line: "outbox revive seat-1 seat-2 --reset-epoch 1767225600", about: "Two seats whose limit is lifted at that time" }],
   exits: [65, 74, 75, 77, 78],
   load: () => import("./commands/revive.ts"),
+};
+
+const run: CommandSpec = {
+  name: "run",
+  group: DELIVER,
+  summary: "Deliver what is due: for ever, or once",
+  usage: "run [--once]",
+  about: [
+    "Runs your command for each message that is due and records what came of it. Runners may overlap; a message has one at a time. SIGTERM and SIGINT let running commands finish.",
+  ],
+  words: [],
+  flags: {
+    once: { kind: "boolean", about: "Deliver what is due now, then exit" },
+    json: { kind: "boolean", about: "With --once: print the counts as JSON" },
+    ...NETWORK_FS,
+  },
+  examples: [
+    { line: "outbox run", about: "As a service" },
+    { line: "outbox run --once", about: "From cron, each minute" },
+  ],
+  exits: [74, 75, 77, 78, 130, 143],
+  load: () => import("./commands/run.ts"),
 };
 
 const ls: CommandSpec = {
@@ -223,6 +211,37 @@ const purge: CommandSpec = {
   load: () => import("./commands/purge.ts"),
 };
 
+const init: CommandSpec = {
+  name: "init",
+  group: SET_UP,
+  summary: "Write a settings file to start from",
+  usage: "init [FILE]",
+  about: ["Every setting with its default, commented out. Never writes over a file. Without FILE, where settings are looked for."],
+  words: [{ name: "FILE", about: "The file to write", min: 0, max: 1 }],
+  flags: { ...JSON_FLAG },
+  examples: [{ line: "outbox init", about: "In ~/.config/outbox/settings.yaml" }],
+  exits: [1, 74, 77],
+  load: () => import("./commands/init.ts"),
+};
+
+const config: CommandSpec = {
+  name: "config",
+  group: SET_UP,
+  summary: "Check the settings, or show them",
+  usage: "config check|show|path|schema",
+  about: [
+    "check tells every mistake with its line, and warns of what is allowed and yet unwise. show prints each setting with where it comes from, path the file in use, schema the JSON Schema for an editor.",
+  ],
+  words: [{ name: "WHAT", about: "check, show, path or schema", min: 1, max: 1, choices: ["check", "show", "path", "schema"] }],
+  flags: { ...JSON_FLAG },
+  examples: [
+    { line: "outbox config check", about: "Before the next run meets it" },
+    { line: "outbox config show --json", about: "One setting a line" },
+  ],
+  exits: [1, 77, 78],
+  load: () => import("./commands/config.ts"),
+};
+
 const migrate: CommandSpec = {
   name: "migrate",
   group: SET_UP,
@@ -262,4 +281,20 @@ const help: CommandSpec = {
 /** Headings of `outbox --help`, in its order. */
 export const GROUPS: readonly string[] = [HAND_IN, DELIVER, LOOK, STEP_IN, SET_UP];
 
-export const COMMANDS: readonly CommandSpec[] = [enqueue, revive, ls, show, stats, ack, retry, cancel, purge, migrate, version, help];
+export const COMMANDS: readonly CommandSpec[] = [
+  enqueue,
+  revive,
+  run,
+  ls,
+  show,
+  stats,
+  ack,
+  retry,
+  cancel,
+  purge,
+  init,
+  config,
+  migrate,
+  version,
+  help,
+];

@@ -54,11 +54,13 @@ export async function handIn(
   const terms = made(databaseOf(args, io, settings), io, args.on("allow-network-fs"));
   const answers = await withStore(terms, io, (store) => store.enqueue(requests));
   const now = io.clock.now();
-  for (const [at, request] of requests.entries()) {
+  const warnings = requests.flatMap((request, at) => {
     const answer = answers[at];
-    if (answer?.outcome === "created") warnOfCreated(io, settings, request, now);
-    else if (answer !== undefined) warnOfDuplicate(io, request, answer);
-  }
+    if (answer === undefined) return [];
+    return answer.outcome === "created" ? warningsOfCreated(settings, request, now) : warningsOfDuplicate(request, answer);
+  });
+  // Many seats or lines often share one trouble: it is told once.
+  for (const warning of new Set(warnings)) warn(io, warning);
   const [first] = answers;
   if (failOnDuplicate && first?.outcome === "duplicate")
     throw new OutboxError("no", `the dedup key is taken by ${first.id} (${first.status})`, "leave --on-duplicate fail out to get its id");
@@ -82,24 +84,22 @@ function print(io: Io, answers: readonly Answer[], json: boolean): number {
   }
 }
 
-function warnOfDuplicate(io: Io, request: CheckedRequest, answer: Answer): void {
+function warningsOfDuplicate(request: CheckedRequest, answer: Answer): readonly string[] {
   const differing = answer.differs.filter((field) => TOLD.includes(field));
-  if (differing.length > 0)
-    warn(
-      io,
-      `dedup key "${request.dedup_key}" belongs to ${answer.id}, which has another ${differing.join(" and ")}; the first one stands`,
-    );
+  if (differing.length === 0) return [];
+  return [`dedup key "${request.dedup_key}" belongs to ${answer.id}, which has another ${differing.join(" and ")}; the first one stands`];
 }
 
-function warnOfCreated(io: Io, settings: Settings, request: CheckedRequest, now: number): void {
+function warningsOfCreated(settings: Settings, request: CheckedRequest, now: number): readonly string[] {
+  const warnings: string[] = [];
   if (request.expires_at !== null && request.expires_at <= now)
-    warn(io, "its expiry has passed already; it will end expired and not be sent");
+    warnings.push("the expiry has passed already; the message will end expired and not be sent");
   const tooLong = overlongElement(settings, request);
   if (tooLong !== null)
-    warn(
-      io,
-      `{${tooLong}} of this message is longer than an argument may be (${ARGV_LIMIT} bytes), so its command cannot start; take ${tooLong} from stdin instead`,
+    warnings.push(
+      `the message is longer than {${tooLong}} may be in an argument (${ARGV_LIMIT} bytes), so its command cannot start; let the command read it from stdin`,
     );
+  return warnings;
 }
 
 /** The placeholder of the known template that this message is too long for, or null. */

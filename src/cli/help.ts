@@ -3,7 +3,8 @@
  * groups, no width and no examples, and it colours pipes; so the layout is ours.
  */
 import { type ArgsDef, type CommandDef, defineCommand } from "citty";
-import { COMMANDS, COMMON, GROUPS } from "./command.ts";
+import { COMMANDS, GROUPS } from "./command.ts";
+import { COMMON } from "./flags.ts";
 import { EXIT_CODES } from "./exit.ts";
 import { bold } from "./output.ts";
 import type { CommandSpec, FlagSpec } from "./spec.ts";
@@ -18,10 +19,11 @@ type Line = readonly [label: string, sentence: string];
 /** What `outbox --help` prints. */
 export function overview(color: boolean): string {
   const title = color ? bold : plain;
+  const widestCommand = Math.max(...COMMANDS.map((command) => command.name.length));
   const blocks = [
     "outbox hands a message to your command, again and again, until it succeeds.\nWhat it accepted is on disk before it says yes.",
     `${title("Usage")}\n${INDENT}outbox COMMAND [flags]`,
-    ...GROUPS.map((group) => section(group, commandLines(group), title)),
+    ...GROUPS.map((group) => section(group, commandLines(group), title, widestCommand)),
     section(
       "Common flags",
       [...flagLines(argsOf(COMMON)), ["-h, --help", "Print help, here or after a command"], ["--version", "Print the version"]],
@@ -85,7 +87,7 @@ function toCitty(spec: CommandSpec): CommandDef & { readonly args: ArgsDef } {
           word.name,
           {
             type: "positional",
-            description: word.choices === undefined ? word.about : `${word.about}: ${word.choices.join(", ")}`,
+            description: word.about,
             required: word.min > 0,
           },
         ] as const,

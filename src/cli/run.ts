@@ -1,6 +1,7 @@
 /** From argv to exit code. Every error ends here, as one line on stderr and a code of the closed set. */
 import { OutboxError } from "../core/errors.ts";
-import { COMMANDS, COMMON } from "./command.ts";
+import { COMMANDS } from "./command.ts";
+import { COMMON } from "./flags.ts";
 import { exitCode, OK } from "./exit.ts";
 import { type Io, StdoutClosed } from "./io.ts";
 import { complaint } from "./output.ts";

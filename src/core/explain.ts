@@ -36,14 +36,16 @@ export function nextMove(row: Explainable, now: number): string {
 
 function pending(row: Explainable, now: number): string {
   if (row.expires_at !== null && row.expires_at <= now) return "expires at the next tick";
-  const when = row.next_attempt_at <= now ? dueFor(now - row.next_attempt_at) : `in ${until(row.next_attempt_at, now)}`;
   // A pending row is never due later than it expires; due exactly then, it expires instead of being sent.
   if (row.expires_at !== null && row.next_attempt_at >= row.expires_at) return because(`expires in ${until(row.expires_at, now)}`, row);
+  const late = now - row.next_attempt_at;
+  const when = late >= 0 ? "now" : `in ${until(row.next_attempt_at, now)}`;
   const reason = shortReason(row.reason_code);
   if (reason === "transport_ok")
     return row.attempt >= row.max_attempts ? `dead letter ${when} unless acknowledged` : `again ${when} unless acknowledged`;
   if (row.attempt >= row.max_attempts) return `dead letter ${when}: all attempts are used`;
-  if (reason === "enqueued" || reason === "operator_retry") return `sent ${when}`;
+  // One that has been due for long waits for a runner rather than for the next tick.
+  if (reason === "enqueued" || reason === "operator_retry") return late < 1 ? `due ${when}` : `due for ${shortDuration(late * 1_000)}`;
   return because(`again ${when}`, row);
 }
 
@@ -53,9 +55,4 @@ function because(what: string, row: Explainable): string {
 
 function until(epochS: number, now: number): string {
   return shortDuration((epochS - now) * 1_000);
-}
-
-/** A row that was due a moment ago waits for the next tick; one that has been due for long waits for a runner. */
-function dueFor(seconds: number): string {
-  return seconds < 1 ? "now" : `now, due for ${shortDuration(seconds * 1_000)}`;
 }

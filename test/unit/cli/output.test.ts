@@ -58,7 +58,9 @@ describe("table()", () => {
 
   test("aligns numbers right and counts wide characters as two", () => {
     expect(table(columns, wide, { columns: null, color: false })).toBe(
-      [" SEQ  TO                    WHY", "   7  日本日本日本日本日本  because of everything", "1234  me                    ok", ""].join("\n"),
+      [" SEQ  TO                    WHY", "   7  日本日本日本日本日本  because of everything", "1234  me                    ok", ""].join(
+        "\n",
+      ),
     );
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { COMMANDS, COMMON } from "../../../src/cli/command.ts";
+import { COMMANDS } from "../../../src/cli/command.ts";
+import { COMMON } from "../../../src/cli/flags.ts";
 import { parse } from "../../../src/cli/parse.ts";
 import { OutboxError } from "../../../src/core/errors.ts";
 

@@ -1,0 +1,131 @@
+/** Looking: ls, show, stats. */
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { ID, Place } from "./outbox.ts";
+
+async function filled(place: Place, count: number): Promise<void> {
+  const stdin = Array.from({ length: count }, (_, at) => `{"kind":"k${at % 2}","deliver_to":"d${at % 3}"}\n`).join("");
+  await place.run(["enqueue", "--batch", "-"], { stdout: /./ }, { stdin });
+}
+const seqs = (rows: readonly Record<string, unknown>[]) => rows.map((row) => row["seq"]);
+
+test.each([
+  [["ls"]],
+  [["show", "1"]],
+  [["stats"]],
+  [["cancel", "1"]],
+  [["retry", "1"]],
+  [["purge", "1"]],
+  [["ack", "1", "t"]],
+  [["migrate"]],
+])("%j says that there is no database, and makes none", async (args) => {
+  using place = new Place();
+  await place.run(args, { code: 1, stderr: /^outbox: no database at .*outbox\.db; / });
+  expect(existsSync(place.database)).toBeFalse();
+});
+
+test("ls prints a table, newest first", async () => {
+  using place = new Place();
+  await filled(place, 3);
+  const lines = (await place.run(["ls"], { stdout: /./ })).split("\n");
+  expect(lines[0]).toMatch(/^SEQ {2}STATUS {3}KIND {2}TO {2}ATTEMPT {2}NEXT +AGE$/);
+  expect(lines.slice(1).map((line) => line.trim().split(/ +/)[0])).toEqual(["3", "2", "1"]);
+});
+
+test("ls --json has no payload and no token", async () => {
+  using place = new Place();
+  await place.run(["enqueue", "--kind", "k", "--to", "d", "--ack"], { stdout: ID });
+  const [row] = await place.json(["ls"]);
+  for (const secret of ["payload", "ack_token", "lock_token"]) expect(row).not.toHaveProperty(secret);
+  expect(row).toMatchObject({ seq: 1, ack_required: 1, metadata: {} });
+});
+
+test("ls filters, limits and turns pages", async () => {
+  using place = new Place();
+  await filled(place, 12);
+  expect(seqs(await place.json(["ls", "--kind", "k0", "--to", "d0", "--to", "d1"]))).toEqual([11, 7, 5, 1]);
+  expect(seqs(await place.json(["ls", "--limit", "2"]))).toEqual([12, 11]);
+  expect(seqs(await place.json(["ls", "--limit", "2", "--after", "11"]))).toEqual([10, 9]);
+  expect(seqs(await place.json(["ls", "--limit", "2", "--after", "11", "--oldest"]))).toEqual([12]);
+  const [first] = await place.json(["ls", "--limit", "1"]);
+  expect(seqs(await place.json(["ls", "--limit", "1", "--after", String(first?.["id"])]))).toEqual([11]);
+  expect(seqs(await place.json(["ls", "--reason", "enqueued", "--limit", "1"]))).toEqual([12]);
+  expect(seqs(await place.json(["ls", "--since", "1h", "--limit", "1"]))).toEqual([12]);
+});
+
+test("an empty list is a sentence on stderr and nothing on stdout", async () => {
+  using place = new Place();
+  await filled(place, 1);
+  await place.run(["ls", "--kind", "nope"], { stderr: "outbox: no message matches\n" });
+  expect(await place.json(["ls", "--before", "1h"], { stderr: "outbox: no message matches\n" })).toEqual([]);
+});
+
+test.each([
+  [["--status", "dead"], 'outbox: --status "dead" is no status; did you mean dead_letter?\n'],
+  [["--limit", "-1"], 'outbox: --limit needs a value, and "-1" looks like a flag; if it is the value, write --limit=-1\n'],
+  [["--after", "x"], 'outbox: --after "x" is no ID; write the number or the 32 hex digits that ls prints\n'],
+  [["--since", "25:00"], /^outbox: --since "25:00" is no time that a clock shows; /],
+])("ls refuses %j", async (flags, stderr) => {
+  using place = new Place();
+  await place.run(["ls", ...flags], { code: 2, stderr });
+});
+
+test("3,000 rows arrive whole through a slow pipe, and as in a file", async () => {
+  using place = new Place();
+  await filled(place, 3_000);
+  const { code, stdout, stderr } = await place.sh(
+    "outbox ls --limit 0 --json > b; outbox ls --limit 0 --json | (sleep 0.2; cat) > a; cmp a b && wc -l < a",
+  );
+  expect({ code, lines: stdout.trim(), stderr }).toEqual({ code: 0, lines: "3000", stderr: "" });
+});
+
+test("a reader that has seen enough ends a list quietly", async () => {
+  using place = new Place();
+  await filled(place, 3_000);
+  const { stdout, stderr } = await place.sh("(outbox ls --limit 0 --json; echo $? >&2) | head -1 | cut -c1-6");
+  expect({ stdout, stderr }).toEqual({ stdout: '{"seq"\n', stderr: "0\n" });
+});
+
+test("a full disk is told, exit 74", async () => {
+  using place = new Place();
+  await filled(place, 1);
+  expect(await place.sh("outbox ls > /dev/full")).toEqual({
+    code: 74,
+    stdout: "",
+    stderr: "outbox: cannot write to stdout: no space left on the device\n",
+  });
+});
+
+test("control characters of stored text are escaped everywhere", async () => {
+  using place = new Place();
+  await place.run(["enqueue", "--kind", "k\u001b[2J", "--to", "a\nb\u202e\u009b", "--text", "\u001b]0;x\u0007"], { stdout: ID });
+  for (const args of [["ls"], ["ls", "--json"], ["show", "1"], ["show", "1", "--json"]]) {
+    const { stdout } = await place.start(args);
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+  }
+  expect((await place.json(["ls"]))[0]).toMatchObject({ kind: "k\u001b[2J", deliver_to: "a\nb\u202e\u009b" });
+});
+
+test("show prints row, envelope and history; several, and says which is missing", async () => {
+  using place = new Place();
+  const id = await place.run(["enqueue", "--kind", "k", "--to", "d", "--text", "hello", "--dedup-key", "once"], { stdout: ID });
+  const text = await place.run(["show", "1"], { stdout: /./ });
+  expect(text).toStartWith(`1  ${id}  pending\n  kind         k\n  to           d\n`);
+  for (const part of ["\nEnvelope\n", '\n      "text": "hello"\n', "\nHistory\n", "enqueued kind=k"]) expect(text).toContain(part);
+  const rows = await place.json(["show", "99", id, "nonsense"], {
+    code: 1,
+    stderr: "outbox: there is no message 99\noutbox: there is no message nonsense\n",
+  });
+  expect(rows).toHaveLength(1);
+  expect(rows[0]).toMatchObject({ id, history: [{ previous_status: null, status: "pending", evidence_refs: [] }], audit: [] });
+});
+
+test("stats counts by status", async () => {
+  using place = new Place();
+  await filled(place, 3);
+  await place.run(["cancel", "1"], { stdout: "1 message cancelled\n" });
+  const [figures] = await place.json(["stats"]);
+  expect(figures).toMatchObject({ depth: 2, status: { pending: 2, expired: 1, delivered: 0 } });
+  expect(Object.keys(figures ?? {})).toEqual(["depth", "oldest_due_age", "status"]);
+  await place.run(["stats"], { stdout: /^depth +2\noldest due +\S+\npending +2\n/ });
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { type Explainable, nextMove } from "../../../src/core/explain.ts";
+
+const NOW = 1_000_000;
+const FRESH: Explainable = {
+  status: "pending",
+  attempt: 0,
+  max_attempts: 8,
+  next_attempt_at: NOW,
+  ack_required: 0,
+  expires_at: null,
+  reason_code: "dispatch.pending.enqueued",
+  last_error: null,
+};
+const FAILED = { ...FRESH, attempt: 2, reason_code: "dispatch.pending.retry_backoff", last_error: "exit 1" };
+const SENT = { ...FRESH, attempt: 2, ack_required: 1, reason_code: "dispatch.delivered.transport_ok" };
+
+test.each<[string, Explainable]>([
+  ["due now", FRESH],
+  ["due for 1m30s", { ...FRESH, next_attempt_at: NOW - 90 }],
+  ["due in 2h", { ...FRESH, next_attempt_at: NOW + 7_200 }],
+  ["again in 40s: exit 1", { ...FAILED, next_attempt_at: NOW + 40 }],
+  ["again now: exit 1", { ...FAILED, next_attempt_at: NOW - 90 }],
+  ["again in 40s unless acknowledged", { ...SENT, next_attempt_at: NOW + 40 }],
+  ["dead letter in 40s unless acknowledged", { ...SENT, attempt: 8, next_attempt_at: NOW + 40 }],
+  ["dead letter now: all attempts are used", { ...FAILED, attempt: 8 }],
+  ["expires at the next tick", { ...FAILED, expires_at: NOW }],
+  ["expires in 40s: exit 1", { ...FAILED, next_attempt_at: NOW + 40, expires_at: NOW + 40 }],
+  ["running; lease ends in 15s", { ...FAILED, status: "delivering", next_attempt_at: NOW + 15 }],
+  ["its runner vanished; again at the next tick", { ...FAILED, status: "delivering" }],
+  ["its runner vanished; dead letter at the next tick", { ...FAILED, status: "delivering", attempt: 8 }],
+  ["the command took it", { ...FRESH, status: "delivered", reason_code: "dispatch.delivered.transport_ok" }],
+  ["acknowledged", { ...FRESH, status: "acked", reason_code: "dispatch.acked.consumer" }],
+  ["max_attempts: exit 1", { ...FAILED, status: "dead_letter", reason_code: "dispatch.dead_letter.max_attempts" }],
+  ["expired: exit 1", { ...FAILED, status: "expired", reason_code: "dispatch.expired.deadline" }],
+  ["cancelled", { ...FAILED, status: "expired", reason_code: "dispatch.expired.cancelled" }],
+])("nextMove() says %p", (sentence, row) => {
+  expect(nextMove(row, NOW)).toBe(sentence);
+});

@@ -31,7 +31,8 @@ process.exit(tests.exitCode);
 function faketime(): string | null {
   const named = process.env["LIBFAKETIME"];
   if (named !== undefined && named !== "") return Bun.file(named).size > 0 ? named : null;
-  const places = "{usr/lib,usr/lib64,usr/local/lib,opt/homebrew/lib}/{,*/}faketime/libfaketime.{so.1,1.dylib}";
-  const found = new Glob(places).scanSync({ cwd: "/", onlyFiles: true, followSymlinks: true, absolute: true }).next();
-  return found.done === true ? null : found.value;
+  const roots = ["usr/lib", "usr/lib64", "usr/local/lib", "opt/homebrew/lib"].flatMap((lib) => [lib, `${lib}/*`]);
+  const files = roots.flatMap((lib) => [`${lib}/faketime/libfaketime.so.1`, `${lib}/faketime/libfaketime.1.dylib`]);
+  const found = files.flatMap((file) => Array.from(new Glob(file).scanSync({ cwd: "/", absolute: true })));
+  return found[0] ?? null;
 }

@@ -109,6 +109,7 @@ test.each([
   [["enqueue", ...TO, "--max-attempts", "0"], 'outbox: --max-attempts "0" is not a whole number from 1 on; write digits only\n'],
   [["enqueue", ...TO, "--max-attempts", "1e3"], /is not a whole number/],
   [["enqueue", ...TO, "--on-duplicate", "replace"], 'outbox: --on-duplicate "replace" is unknown; write keep or fail\n'],
+  [["enqueue", "--batch", "-", "--on-duplicate", "fail"], /^outbox: --on-duplicate fail and --batch exclude each other; /],
   [["enqueue", "--batch", "-", "--body-file", "-"], "outbox: stdin can be read only once; put the body or the batch into a file\n"],
 ])("a usage error stores nothing: %j", async (args, stderr) => {
   using place = new Place();

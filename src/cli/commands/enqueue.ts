@@ -9,6 +9,9 @@ export async function run(args: Args, io: Io): Promise<number> {
   const onDuplicate = args.text("on-duplicate") ?? "keep";
   if (onDuplicate !== "keep" && onDuplicate !== "fail")
     throw new OutboxError("usage", `--on-duplicate "${onDuplicate}" is unknown`, "write keep or fail");
+  // A batch stores all or nothing, and what it would leave out for one known key is not to be guessed.
+  if (onDuplicate === "fail" && args.text("batch") !== undefined)
+    throw new OutboxError("usage", "--on-duplicate fail and --batch exclude each other", "--json says of each line whether it was known");
   const settings = await quickSettings(args, io);
   return handIn(args, io, settings, await requestsOf(args, io, settings), onDuplicate === "fail");
 }

@@ -26,7 +26,8 @@ export async function readBytes(io: Io, name: string, limitBytes: number): Promi
 /** @throws OutboxError `data` when it is not valid UTF-8 */
 export function utf8(bytes: Uint8Array, what: string): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // A byte order mark is kept: what JSON does not allow must not vanish unseen.
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw new OutboxError("data", `${what} is not valid UTF-8`, "convert it first, for example with iconv");
   }

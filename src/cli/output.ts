@@ -30,8 +30,14 @@ export function complaint(error: unknown): string {
     error instanceof OutboxError
       ? error
       : { message: `this should not happen: ${error instanceof Error ? error.message : String(error)}`, hint: "please report it" };
-  return escapeControls(`outbox: ${message}${hint === "" ? "" : `; ${hint}`}`);
+  return escapeControls(`outbox: ${shortened(message)}${hint === "" ? "" : `; ${hint}`}`);
 }
+
+/** What somebody typed may be long; the complaint about it stays readable. */
+function shortened(message: string): string {
+  return message.length <= LONGEST_COMPLAINT ? message : `${message.slice(0, LONGEST_COMPLAINT).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+const LONGEST_COMPLAINT = 1_500;
 
 export interface Column {
   readonly title: string;

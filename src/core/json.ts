@@ -8,6 +8,7 @@ export const MAX_DEPTH = 512;
 
 /** What is wrong with this text as the JSON of one object, or null. */
 export function objectProblem(text: string): string | null {
+  if (text.startsWith("\ufeff")) return "starts with a byte order mark, which JSON does not allow";
   const flaw = scanFlaw(text);
   if (flaw !== null) return flaw;
   let value: unknown;

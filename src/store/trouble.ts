@@ -25,9 +25,9 @@ export function asTrouble(error: unknown, path: string): unknown {
   const code = sqliteCode(error);
   if (code === null) return error;
   const [kind, what, hint] = SITUATIONS[code] ?? ["bug", "the database refused a statement", "please report it"];
-  return new OutboxError(kind, `database ${path}: ${what} (${error instanceof Error ? error.message : String(error)})`, hint, {
-    cause: error,
-  });
+  // Of a lock SQLite's words say less than ours; of everything else they may name what matters.
+  const words = kind === "busy" || !(error instanceof Error) ? "" : ` (${error.message})`;
+  return new OutboxError(kind, `database ${path}: ${what}${words}`, hint, { cause: error });
 }
 
 /** Primary result code of a SQLite error, null for any other error. */

@@ -29,7 +29,7 @@ export function lookUp(argv0: string, env: Readonly<Record<string, string>>): Lo
   return { kind: "fault", error: `no command "${argv0}" in PATH (${path}${env["PATH"] ? "" : ", since none is set"})${near}` };
 }
 
-const MISSING = "does not exist";
+const MISSING = "does not exist (ENOENT)";
 
 /** Why this file cannot be executed; null when it can. */
 function troubleWith(path: string): string | null {
@@ -43,7 +43,7 @@ function troubleWith(path: string): string | null {
       case "ENOTDIR":
         return MISSING;
       case "EACCES":
-        return "is not executable by this user";
+        return "is not executable by this user (EACCES)";
       default:
         return `cannot be looked at (${codeOf(error)})`;
     }

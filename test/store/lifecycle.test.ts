@@ -237,8 +237,18 @@ describe.each(MODES)("INSERT %s", (mode) => {
 
 describe.each(MODES)("UPDATE %s", (mode) => {
   const others = Object.entries({
-    ...{ seq: 7, rowid: 7, oid: 7, _rowid_: 7, id: "7".repeat(32), kind: "x", deliver_to: "x", payload: "[]" },
-    ...{ dedup_key: "x", ordering_key: "x", ack_token: "x", created_at: 7 },
+    seq: 7,
+    rowid: 7,
+    oid: 7,
+    _rowid_: 7,
+    id: "7".repeat(32),
+    kind: "x",
+    deliver_to: "x",
+    payload: "[]",
+    dedup_key: "x",
+    ordering_key: "x",
+    ack_token: "x",
+    created_at: 7,
   });
   const emptied = ["dedup_key", "ordering_key", "ack_token"].map((column) => [column, null] as const);
   test.each([...others, ...emptied])("does not rewrite %s as %p", (column, value) => {

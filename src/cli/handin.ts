@@ -4,7 +4,7 @@ import { envelope } from "../core/envelope.ts";
 import { invariant, OutboxError } from "../core/errors.ts";
 import { bytesOf, type CheckedRequest } from "../core/request.ts";
 import { placeholderOf } from "../core/template.ts";
-import { homeOf } from "../settings/locate.ts";
+import { homeOf, isNamedButMissing } from "../settings/locate.ts";
 import { placeOf } from "../settings/place.ts";
 import { readSettings } from "../settings/read.ts";
 import { interpret } from "../settings/resolve.ts";
@@ -30,7 +30,8 @@ export async function quickSettings(args: Args, io: Io): Promise<Settings> {
   try {
     return (await readSettings(choice)).settings;
   } catch (error) {
-    if (!(error instanceof OutboxError) || error.kind !== "settings" || namedDatabase(args, io) === null) throw error;
+    const isBroken = error instanceof OutboxError && error.kind === "settings" && !isNamedButMissing(choice);
+    if (!isBroken || namedDatabase(args, io) === null) throw error;
     warn(io, `${error.message}; using the built-in bounds`);
     return builtIn(choice);
   }

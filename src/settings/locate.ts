@@ -71,6 +71,12 @@ export function namedFile(choice: Choice): { readonly path: string; readonly ori
   return { path: absolute(value, { home: homeOf(choice.env), directory: start }), origin };
 }
 
+/** Whether a file is named and is not there: a mistake in the call, not in the file. */
+export function isNamedButMissing(choice: Choice): boolean {
+  const named = namedFile(choice);
+  return named !== null && !exists(named.path);
+}
+
 /** A dangling link exists: to pass it over would be to run with settings that nobody chose. */
 function exists(path: string): boolean {
   try {

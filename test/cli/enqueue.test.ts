@@ -301,3 +301,11 @@ test("revive with epoch 0 never expires, and one long past is told once", async 
   await place.run(["revive", "a"], { code: 2, stderr: "outbox: revive needs --reset-epoch; see outbox revive --help\n" });
   await place.run(["revive", "a", "--reset-epoch", "soon"], { code: 2, stderr: /is no time in epoch seconds/ });
 });
+
+test("a settings file that is named and missing stops it although the database is named", async () => {
+  using place = new Place();
+  await place.run(["enqueue", "--kind", "k", "--to", "t", "--config", "nowhere.yaml", "--db", "o.db"], {
+    code: 78,
+    stderr: /^outbox: --config names a settings file that does not exist: .*nowhere\.yaml; /,
+  });
+});

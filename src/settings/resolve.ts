@@ -93,7 +93,7 @@ function attemptsOf(
       if (!(error instanceof OutboxError)) throw error;
       // Counted out with a route's own backoff, that is the line to mend.
       problems.push({
-        path: path === level ? [...level, "retry_for"] : [...level, "backoff"],
+        path: from === route || route === null ? [...level, "retry_for"] : [...level, "backoff"],
         of: "key",
         message: `cannot be met: ${error.message}; ${error.hint}`,
       });

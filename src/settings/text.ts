@@ -17,9 +17,10 @@ export function decode(bytes: Uint8Array, file: string): string {
       cause: error,
     });
   }
-  const control = text.search(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/);
+  // A carriage return that ends no line ends one for one parser and not for the other.
+  const control = text.search(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|\r(?!\n)/);
   if (control === -1) return text;
-  const code = text.charCodeAt(control).toString(16).padStart(4, "0");
+  const code = text.charCodeAt(control).toString(16).toUpperCase().padStart(4, "0");
   throw new OutboxError(
     "settings",
     `${at(file, text, control)} a control character (U+${code})`,
@@ -28,6 +29,6 @@ export function decode(bytes: Uint8Array, file: string): string {
 }
 
 function at(file: string, text: string, index: number): string {
-  const before = text.slice(0, Math.max(0, index)).split(/\r\n|\n|\r/);
+  const before = text.slice(0, Math.max(0, index)).split("\n");
   return `${escaped(file)}:${before.length}:${(before.at(-1) ?? "").length + 1}:`;
 }

@@ -7,8 +7,11 @@ import { OutboxError } from "../core/errors.ts";
 import { escaped } from "./shown.ts";
 import { decode } from "./text.ts";
 
-/** Largest settings file. A written one has a few hundred bytes; what is larger is another file. */
-const LARGEST = 1_048_576;
+/**
+ * Largest settings file in bytes. A written one has a few hundred; what is larger is another file, and the search for repeated
+ * names takes time that grows with the square of their number.
+ */
+const LARGEST = 262_144;
 
 /**
  * Reads the file behind `path`.
@@ -85,7 +88,7 @@ function contents(file: string, descriptor: number): Uint8Array {
     if (count === 0) return room.subarray(0, length);
     length += count;
     if (length > LARGEST)
-      throw new OutboxError("settings", `the settings file ${escaped(file)} is larger than 1 MiB`, "name the right file");
+      throw new OutboxError("settings", `the settings file ${escaped(file)} is larger than 256 KiB`, "name the right file");
     if (length === room.length) {
       const larger = new Uint8Array(Math.min(room.length * 2, LARGEST) + 1);
       larger.set(room);

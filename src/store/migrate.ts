@@ -1,10 +1,11 @@
 /** The schema: its numbered steps, whose file a database is, and bringing it forward. Forward only, only ever adding. */
 import { invariant, OutboxError } from "../core/errors.ts";
 import outbox from "./migrations/0001_outbox.sql" with { type: "text" };
+import turns from "./migrations/0002_turns.sql" with { type: "text" };
 import { type Handle, statement } from "./statement.ts";
 
 /** Step n takes a database from version n to n + 1. Frozen once released. */
-export const MIGRATIONS: readonly string[] = [outbox];
+export const MIGRATIONS: readonly string[] = [outbox, turns];
 
 /** The schema that this binary writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -53,13 +53,22 @@ export function list(db: Handle, page: Page): Listed[] {
   ).all({ ...params, ...(page.after === null ? {} : { after: page.after }), limit: page.limit === 0 ? -1 : page.limit });
 }
 
-/** The earliest due time or lease end still ahead, epoch seconds; null when nothing waits. */
+/**
+ * When something will happen next by itself, epoch seconds: a destination comes due or its cooldown ends, a lease runs out, a row
+ * expires or is found spent, a hold ends. Null when nothing is ahead. A full destination is not: it waits for a settle.
+ */
 export function nextMoment(db: Handle, now: number): number | null {
-  const ahead = (status: "pending" | "delivering"): string =>
-    `SELECT min(next_attempt_at) AS at FROM main.dispatch_outbox INDEXED BY dispatch_due
-     WHERE status IN ('pending', 'delivering') AND status = '${status}' AND next_attempt_at > $now`;
   return (
-    statement<{ at: number | null }>(db, `SELECT min(at) AS at FROM (${ahead("pending")} UNION ALL ${ahead("delivering")})`).get({ now })
-      ?.at ?? null
+    statement<{ at: number | null }>(
+      db,
+      `SELECT min(at) AS at FROM (
+         SELECT min(wake_at) AS at FROM main.dispatch_destinations INDEXED BY dispatch_wake WHERE wake_at IS NOT NULL AND wake_at > $now
+         UNION ALL SELECT min(next_attempt_at) FROM main.dispatch_outbox INDEXED BY dispatch_flight WHERE status = 'delivering' AND next_attempt_at > $now
+         UNION ALL SELECT min(expires_at) FROM main.dispatch_outbox INDEXED BY dispatch_expiry
+           WHERE status IN ('pending', 'delivering') AND expires_at IS NOT NULL AND expires_at > $now
+         UNION ALL SELECT min(next_attempt_at) FROM main.dispatch_outbox INDEXED BY dispatch_spent
+           WHERE status IN ('pending', 'delivering') AND attempt >= max_attempts AND next_attempt_at > $now
+         UNION ALL SELECT min(ends_at) FROM main.dispatch_holds INDEXED BY dispatch_hold_ends WHERE ends_at IS NOT NULL AND ends_at > $now)`,
+    ).get({ now })?.at ?? null
   );
 }

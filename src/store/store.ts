@@ -3,46 +3,21 @@
  * engine can stand behind it. Inside, each method wraps synchronous functions into one immediate transaction.
  */
 import type { AdminEvent, Answer, Dispatch, DispatchRef, Transition } from "../core/dispatch.ts";
-import { type Move, moveAfter, type Policy } from "../core/lifecycle.ts";
-import type { Outcome } from "../core/outcome.ts";
 import type { CheckedRequest } from "../core/request.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
 import { enqueue } from "./enqueue.ts";
+import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
 import { type Figures, figures } from "./figures.ts";
-import { ownership, SCHEMA_VERSION } from "./migrate.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
 import type { Handle } from "./statement.ts";
-import { ack, type AckOutcome, type ClaimTerms, settle, type Settled, takeNext } from "./transitions.ts";
+import { ack, type AckOutcome, type Settled } from "./transitions.ts";
 import { asTrouble } from "./trouble.ts";
 
 export type { AckOutcome, Figures, Listed, OpenTerms, OperatorOutcome, Page, Settled };
+export type { Exchange, Exchanged, Renewal, Settlement } from "./exchange.ts";
 export type { Selection } from "./selection.ts";
-
-/** A finished attempt on its way into the database. */
-export interface Settlement {
-  /** The row as it was claimed, with its lock token. */
-  readonly claim: Dispatch;
-  readonly outcome: Outcome;
-  readonly policy: Policy;
-}
-
-export interface Exchange {
-  readonly settle: readonly Settlement[];
-  /** Null: claim nothing. */
-  readonly claim: (Omit<ClaimTerms, "now" | "dueBy"> & { readonly dueBy: number | null; readonly atMost: number }) | null;
-  readonly holder: string;
-}
-
-export interface Exchanged {
-  /** One for each settlement, in order. */
-  readonly settled: readonly { readonly result: Settled; readonly move: Move }[];
-  /** Rows moved: claimed (`delivering`), or ended (`expired`, `dead_letter`). */
-  readonly taken: readonly Dispatch[];
-  /** The schema has become newer than this binary: what was claimed is settled, nothing more is claimed. */
-  readonly outdated: boolean;
-}
 
 export interface OperatorTerms {
   readonly actor: string;
@@ -134,32 +109,4 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       }
     },
   };
-}
-
-/** How many rows one transaction ends (expired, exhausted), so that it stays short. */
-const ENDED_AT_ONCE = 256;
-
-function exchange(db: Handle, terms: Exchange, { clock, entropy }: StoreSeams): Exchanged {
-  const settled = terms.settle.map(({ claim, outcome, policy }) => {
-    const now = clock.now();
-    const move = moveAfter(outcome, claim, policy, now, entropy.random());
-    const held = { seq: claim.seq, attempt: claim.attempt, lockToken: claim.lock_token ?? "" };
-    return { result: settle(db, held, move, now, terms.holder), move };
-  });
-  const owner = ownership(db);
-  const outdated = owner.whose !== "ours" || owner.version > SCHEMA_VERSION;
-  return { settled, taken: outdated || terms.claim === null ? [] : take(db, terms.claim, { clock, entropy }), outdated };
-}
-
-function take(db: Handle, terms: NonNullable<Exchange["claim"]>, { clock, entropy }: StoreSeams): Dispatch[] {
-  const taken: Dispatch[] = [];
-  let claimed = 0;
-  while (claimed < terms.atMost && taken.length - claimed < ENDED_AT_ONCE) {
-    const now = clock.now(); // a fresh clock for each claim
-    const row = takeNext(db, { ...terms, now, dueBy: terms.dueBy ?? now }, entropy.token());
-    if (row === null) break;
-    taken.push(row);
-    if (row.status === "delivering") claimed += 1;
-  }
-  return taken;
 }

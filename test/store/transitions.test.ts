@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import type { Dispatch } from "../../src/core/dispatch.ts";
 import { type Move, moveAfter } from "../../src/core/lifecycle.ts";
 import type { Outcome, Report } from "../../src/core/outcome.ts";
-import { ack, settle, takeNext } from "../../src/store/transitions.ts";
+import { claimNext } from "../../src/store/claim.ts";
+import { ack, settle } from "../../src/store/transitions.ts";
 import { count, enter, memory, POLICY, row, T0, take } from "../fixtures/world.ts";
 
 const REPORT: Report = { exit: 0, signal: null, durationMs: 12, head: "said", tail: "" };
@@ -29,7 +30,7 @@ function failed(db: Database, times: number): number {
   return now;
 }
 
-describe("takeNext()", () => {
+describe("the claim", () => {
   test("claims a due row: attempt, lease, token and holder, and tells it", () => {
     const db = memory();
     const { id } = enter(db);
@@ -256,7 +257,7 @@ describe("takeNext()", () => {
     enter(db);
     const { lock_token } = claimed(db, T0);
     const terms = { now: T0 + 15, dueBy: T0 + 15, holder: "h", fallbackLeaseS: 15, kinds: new Map(), inHand: [] };
-    expect(() => takeNext(db, terms, lock_token ?? "")).toThrow("a claim needs a new lock token");
+    expect(() => claimNext(db, terms, lock_token ?? "")).toThrow("a claim needs a new lock token");
   });
 });
 

@@ -227,7 +227,10 @@ describe("an ID", () => {
     enqueue(db, PING);
     expect([get(db, id), ack(db, id, "x"), retry(db, id).outcome, cancel(db, id).outcome, purge(db, id).outcome]).toEqual([
       null,
-      ...Array<string>(4).fill("not_found"),
+      "not_found",
+      "not_found",
+      "not_found",
+      "not_found",
     ]);
   });
 });

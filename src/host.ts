@@ -10,12 +10,14 @@ export const hostClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();
+      // A timer of 0 takes a whole millisecond.
+      if (ms <= 0) return void setImmediate(resolve);
       const wake = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", wake);
         resolve();
       };
-      const timer = setTimeout(wake, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+      const timer = setTimeout(wake, Math.min(ms, MAX_TIMER_MS));
       signal?.addEventListener("abort", wake, { once: true });
     }),
 };

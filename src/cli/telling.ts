@@ -42,6 +42,12 @@ export function lineFor(event: Event): Line {
         text: `the machine is out of resources: ${event.error}; nothing is started for a while, and no attempt is spent`,
         fields: {},
       };
+    case "stuck":
+      return {
+        level: "error",
+        text: `${name(event.dispatch)}: what attempt ${event.dispatch.attempt} came to (${saying(event.outcome)}) is refused and kept, to be tried again: ${event.error.message}`,
+        fields: fields(event.dispatch),
+      };
     case "unwritten":
       return {
         level: "error",

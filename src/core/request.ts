@@ -117,6 +117,8 @@ function serialise(body: object | null | undefined): string {
   if (body === undefined || body === null) return "{}";
   if (typeof body !== "object" || Array.isArray(body))
     throw bad(`the body is ${Array.isArray(body) ? "an array" : `a ${typeof body}`}, not an object`);
+  if (body instanceof Map || body instanceof Set)
+    throw bad(`the body is a ${body instanceof Map ? "Map" : "Set"}, which JSON would write as {}`, "use a plain object");
   let text: string | undefined;
   try {
     text = JSON.stringify(body);

@@ -5,7 +5,7 @@ export interface Clock {
   now(): number;
   /** Monotonic clock in milliseconds. Timeouts use it. */
   monotonicMs(): number;
-  /** Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects. */
+  /** Resolves after `ms` milliseconds, or at once when `signal` aborts; 0 lets the event loop turn once. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

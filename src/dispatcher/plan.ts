@@ -47,3 +47,7 @@ export function routeName(plan: Plan, kind: string): string | null {
 export function routeOf(plan: Plan, kind: string): Route | null {
   return plan.routes.get(kind) ?? plan.fallback;
 }
+
+export function policyOf(plan: Plan, kind: string): Policy {
+  return routeOf(plan, kind)?.policy ?? plan.policy;
+}

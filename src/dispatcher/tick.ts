@@ -1,18 +1,18 @@
 /** One pass: write what finished, claim what may start, start it. Everything that moves a row goes through here. */
 import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
-import type { Clock } from "../core/seams.ts";
 import type { Exchange, Exchanged, Settlement } from "../store/store.ts";
 import type { Connection } from "./connection.ts";
 import type { Crew } from "./crew.ts";
 import type { Faults } from "./faults.ts";
-import { leaseS, type Plan, routeName } from "./plan.ts";
+import { leaseS, type Plan } from "./plan.ts";
 import { type Counters, countSettled, countTaken, type Tell } from "./report.ts";
+import type { Stuck } from "./stuck.ts";
 
 export interface TickSeams {
-  readonly clock: Clock;
   readonly connection: Connection;
   readonly crew: Crew;
+  readonly stuck: Stuck;
   readonly faults: Faults;
   readonly counters: Counters;
   readonly tell: Tell;
@@ -20,10 +20,23 @@ export interface TickSeams {
   readonly holder: string;
   /** When it aborts, nothing more is claimed. */
   readonly stop: AbortSignal;
+  /** Only rows that were due by then; null: those due now. */
+  readonly drain: Drain | null;
+}
+
+/** What a run that ends by itself takes: what was due at its start, each row once. */
+export interface Drain {
+  /** Epoch seconds. */
+  readonly dueBy: number;
+  /**
+   * Rows that are due by then once more although this run settled them: without a backoff, or with the clock set back. They are
+   * left to the next run, or this one would not end.
+   */
+  readonly left: Set<number>;
 }
 
 export type Passed =
-  /** Rows were moved: there may be more. */
+  /** Rows were moved or outcomes written: there may be more. */
   | { readonly result: "moved" }
   /** Nothing moved. `asked`: the database was asked, and answered. */
   | { readonly result: "idle"; readonly asked: boolean }
@@ -32,67 +45,94 @@ export type Passed =
   /** Nothing was written; what had finished is kept. */
   | { readonly result: "trouble"; readonly error: OutboxError };
 
-/**
- * @param dueBy only rows due by then, epoch seconds; null: due now
- * @param claims whether to claim at all
- */
-export async function tick(seams: TickSeams, plan: Plan, dueBy: number | null, claims: boolean): Promise<Passed> {
-  const { crew, connection, holder } = seams;
+/** @param claims whether to claim at all */
+export async function tick(seams: TickSeams, plan: Plan, claims: boolean): Promise<Passed> {
+  const { crew, stuck, faults } = seams;
+  const again = stuck.due();
+  if (again.length > 0) return oneByOne(seams, again);
   const batch = crew.finished.splice(0);
-  const free = plan.concurrency - crew.running();
-  const claim = claims && free > 0 ? claimOf(seams, plan, dueBy, free) : null;
+  for (const settlement of batch) faults.learn(plan, settlement);
+  const free = plan.concurrency - crew.running() - stuck.settlements().length;
+  const claim = claims && free > 0 && faults.pausedForMs() === 0 ? claimOf(seams, plan, free, batch) : null;
   if (batch.length === 0 && claim === null) return { result: "idle", asked: false };
-  let exchanged: Exchanged;
-  try {
-    exchanged = await connection.use((store) => store.exchange({ settle: batch, claim, holder }));
-  } catch (error) {
+  const exchanged = await exchange(seams, batch, claim);
+  if (exchanged instanceof OutboxError) {
+    if (isForOneRow(exchanged) && batch.length > 0) return oneByOne(seams, batch);
     crew.finished.unshift(...batch);
-    // Whatever it was, the outcomes are kept: a bug in one statement must not lose what other commands came to.
-    return {
-      result: "trouble",
-      error: error instanceof OutboxError ? error : new OutboxError("bug", `the store failed: ${String(error)}`, "please report it"),
-    };
+    return { result: "trouble", error: exchanged };
   }
-  for (const [index, settlement] of batch.entries()) settled(seams, plan, settlement, exchanged.settled[index]);
   for (const row of exchanged.taken) taken(seams, plan, row);
   if (exchanged.outdated) return { result: "outdated" };
   return exchanged.taken.length > 0 ? { result: "moved" } : { result: "idle", asked: true };
 }
 
-function claimOf({ faults, holder, crew }: TickSeams, plan: Plan, dueBy: number | null, atMost: number): Exchange["claim"] {
+/** Writes each outcome in a commit of its own; those that are refused alone are stuck, the others are not. */
+async function oneByOne(seams: TickSeams, settlements: readonly Settlement[]): Promise<Passed> {
+  for (const [index, settlement] of settlements.entries()) {
+    const exchanged = await exchange(seams, [settlement], null);
+    if (!(exchanged instanceof OutboxError)) continue;
+    if (!isForOneRow(exchanged)) {
+      seams.crew.finished.unshift(...settlements.slice(index));
+      return { result: "trouble", error: exchanged };
+    }
+    if (seams.stuck.keep(settlement, exchanged) === "new")
+      seams.tell({ kind: "stuck", dispatch: settlement.claim, outcome: settlement.outcome, error: exchanged });
+  }
+  return { result: "moved" };
+}
+
+/** What was settled is counted and told. Whatever goes wrong is an answer, and then nothing was written. */
+async function exchange(
+  { connection, holder, counters, tell, drain }: TickSeams,
+  settle: readonly Settlement[],
+  claim: Exchange["claim"],
+): Promise<Exchanged | OutboxError> {
+  let exchanged: Exchanged;
+  try {
+    exchanged = await connection.use((store) => store.exchange({ settle, claim, holder }));
+  } catch (error) {
+    return error instanceof OutboxError ? error : new OutboxError("bug", `the store failed: ${String(error)}`, "please report it");
+  }
+  for (const [index, { claim: dispatch, outcome }] of settle.entries()) {
+    const told = exchanged.settled[index];
+    if (told === undefined) continue;
+    const { move, result } = told;
+    if (drain !== null && move.to === "pending" && move.nextAttemptAt <= drain.dueBy) drain.left.add(dispatch.seq);
+    countSettled(counters, outcome, move, result);
+    tell({ kind: "settled", dispatch, outcome, move, result });
+  }
+  return exchanged;
+}
+
+/** Whether other outcomes may be written although this one was not: the database answers and refuses what it was told. */
+function isForOneRow({ kind }: OutboxError): boolean {
+  return kind === "bug" || kind === "data";
+}
+
+function claimOf(
+  { faults, holder, crew, stuck, drain }: TickSeams,
+  plan: Plan,
+  atMost: number,
+  batch: readonly Settlement[],
+): Exchange["claim"] {
   return {
-    dueBy,
+    dueBy: drain?.dueBy ?? null,
     atMost,
     holder,
-    inHand: crew.inHand(),
+    inHand: [
+      ...crew.rows(),
+      ...stuck.settlements().map(({ claim }) => claim.seq),
+      // A row of this batch that is due again at once is for the next run.
+      ...(drain === null ? [] : [...batch.map(({ claim }) => claim.seq), ...drain.left]),
+    ],
     fallbackLeaseS: faults.stops(null) ? null : leaseS(plan.fallback),
     kinds: new Map([...plan.routes].map(([kind, route]) => [kind, faults.stops(kind) ? null : leaseS(route)])),
   };
 }
 
-function settled(
-  { counters, tell, faults }: TickSeams,
-  plan: Plan,
-  { claim, outcome, policy }: Settlement,
-  told: Exchanged["settled"][number] | undefined,
-): void {
-  if (told === undefined) return;
-  const { move, result } = told;
-  countSettled(counters, outcome, move, result);
-  if (outcome.kind === "fault" && policy.onConfigError === "wait")
-    faults.started(routeName(plan, claim.kind), outcome.error, policy.backoff.baseMs);
-  if (outcome.kind === "released" && outcome.exhausted) faults.exhausted(outcome.error);
-  tell({ kind: "settled", dispatch: claim, outcome, move, result });
-}
-
 function taken({ counters, tell, crew, stop }: TickSeams, plan: Plan, row: Dispatch): void {
   countTaken(counters, row);
-  if (row.status !== "delivering") return tell({ kind: "ended", dispatch: row });
-  if (!stop.aborted) return crew.start(row, plan);
-  const policy = (plan.routes.get(row.kind) ?? plan.fallback)?.policy ?? plan.policy;
-  crew.finished.push({
-    claim: row,
-    outcome: { kind: "released", error: "the runner was stopped before the command started", exhausted: false },
-    policy,
-  });
+  if (row.status !== "delivering") tell({ kind: "ended", dispatch: row });
+  else if (stop.aborted) crew.release(row, plan);
+  else crew.start(row, plan);
 }

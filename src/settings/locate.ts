@@ -21,16 +21,12 @@ export interface Source {
  */
 export function openSource(choice: Choice): Source {
   const located = locate(choice);
-  if (located === null) return noSource(choice);
+  const home = homeOf(choice.env);
+  // Without a file no setting holds a relative path, so any directory will do.
+  if (located === null) return { file: null, origin: "built-in", text: null, place: placeOf(home, home, choice.env) };
   const { file, text } = readTrusted(located.path, choice.uid);
   const directory = file.slice(0, file.lastIndexOf("/")) || "/";
-  return { file, origin: located.origin, text, place: placeOf(directory, homeOf(choice.env), choice.env) };
-}
-
-/** No file at all. No setting holds a relative path then, so any directory will do for `place`. */
-export function noSource(choice: Choice): Source {
-  const home = homeOf(choice.env);
-  return { file: null, origin: "built-in", text: null, place: placeOf(home, home, choice.env) };
+  return { file, origin: located.origin, text, place: placeOf(directory, home, choice.env) };
 }
 
 /** Where the user's own settings file is, whether it exists or not. */

@@ -2,8 +2,7 @@
  * Settings for the commands that must start fast (`enqueue`, `revive`): Bun's own YAML parser and the same schema. Only to
  * word an error is the `yaml` package loaded. Repeated keys pass here (the last one holds); all other commands refuse them.
  */
-import { invariant } from "../core/errors.ts";
-import { noSource, openSource } from "./locate.ts";
+import { openSource } from "./locate.ts";
 import { interpret } from "./resolve.ts";
 import type { Choice, Loaded } from "./settings.ts";
 
@@ -18,14 +17,6 @@ export async function readSettings(choice: Choice): Promise<Loaded> {
   // Where the parsers differ the stricter one has the last word, so it may also answer with settings.
   const { explain } = await import("./complain.ts");
   return explain(source);
-}
-
-/** The settings that hold without a file, whatever files there are. */
-export function builtIn(choice: Choice): Loaded {
-  const { place } = noSource(choice);
-  const interpreted = interpret(undefined, place);
-  invariant("settings" in interpreted, "the defaults break their own rules");
-  return { settings: interpreted.settings, file: null, origin: "built-in" };
 }
 
 /** What the parser makes of it; what it cannot read becomes a value that no schema accepts. */

@@ -1,15 +1,27 @@
 /** A consistent copy of a database while others work. */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { OutboxError } from "../core/errors.ts";
 import { type Handle, statement } from "./statement.ts";
 
 /**
  * Writes a copy with mode 0600 and makes it durable; a copy that was interrupted never has the name. An older copy of that
  * name is replaced. At most one process may copy to one target at a time.
  * @param db a handle in no transaction
+ * @throws OutboxError `io` when the file system refuses; a SQLite error when the copy does not succeed
  */
 export function copyTo(db: Handle, target: string): void {
   const partial = `${target}.partial`;
+  try {
+    write(db, target, partial);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (typeof code !== "string" || code.startsWith("SQLITE")) throw error;
+    throw new OutboxError("io", `cannot copy the database to ${target}: ${message}`, "free the name and some space, or move the file away");
+  }
+}
+
+function write(db: Handle, target: string, partial: string): void {
   rmSync(partial, { force: true }); // of a copy that was interrupted
   closeSync(openSync(partial, "wx", 0o600)); // VACUUM INTO takes an empty file, and keeps its mode
   try {

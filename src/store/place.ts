@@ -28,10 +28,10 @@ const NETWORK_FS: ReadonlyMap<number, string> = new Map([
 /**
  * @throws OutboxError `permission` (77) for owner and symlinks, `io` (74) for a network file system
  * @param uid who runs this process
+ * @param fsType the number that the kernel gives the file system of a path
  */
-export function checkPlace(path: string, uid: number, allowNetworkFs: boolean): void {
-  const link = look(path, lstatSync);
-  if (link?.isSymbolicLink()) checkLink(path, uid);
+export function checkPlace(path: string, uid: number, allowNetworkFs: boolean, fsType = (at: string): number => statfsSync(at).type): void {
+  const real = look(path, lstatSync)?.isSymbolicLink() ? followed(path, uid) : path;
   const file = look(path, statSync);
   if (file !== null && file.uid !== uid)
     throw new OutboxError(
@@ -39,14 +39,15 @@ export function checkPlace(path: string, uid: number, allowNetworkFs: boolean): 
       `database ${path} belongs to another user (uid ${file.uid}; this is uid ${uid})`,
       "run outbox as that user, or name another database with --db",
     );
-  // SQLite would write through a link planted under the names of its companions.
-  for (const companion of [`${path}-wal`, `${path}-shm`, `${path}-journal`])
+  // SQLite would write through a link planted under the names of its companions, which lie beside the real file.
+  for (const companion of [`${real}-wal`, `${real}-shm`, `${real}-journal`])
     if (look(companion, lstatSync)?.isSymbolicLink())
       throw new OutboxError("permission", `${companion} is a symlink`, "remove it; SQLite makes this file itself");
-  if (!allowNetworkFs) checkFileSystem(path, file === null ? dirname(path) : path);
+  if (!allowNetworkFs) checkFileSystem(path, file === null ? dirname(path) : path, fsType);
 }
 
-function checkLink(path: string, uid: number): void {
+/** Where the link leads, if nobody else could have planted it. */
+function followed(path: string, uid: number): string {
   const directory = statSync(dirname(path));
   const others = (directory.mode & 0o022) !== 0 || (directory.uid !== uid && directory.uid !== 0);
   if (others)
@@ -56,15 +57,15 @@ function checkLink(path: string, uid: number): void {
       `name the real path, or keep others out of ${dirname(path)}`,
     );
   try {
-    realpathSync(path);
+    return realpathSync(path);
   } catch {
     throw new OutboxError("permission", `database ${path} is a symlink to nowhere`, "remove it, or name the real path");
   }
 }
 
-function checkFileSystem(path: string, at: string): void {
+function checkFileSystem(path: string, at: string, fsType: (at: string) => number): void {
   if (look(at, statSync) === null) return; // the directory is still to be made
-  const found = NETWORK_FS.get(statfsSync(at).type >>> 0);
+  const found = NETWORK_FS.get(fsType(at) >>> 0);
   if (found !== undefined)
     throw new OutboxError(
       "io",

@@ -19,14 +19,14 @@ export type Settled = "applied" | "acked" | "lost";
 
 /**
  * Records what an attempt came to, in one statement, guarded by the lock token alone: a lease that is over but that
- * nobody took over still settles.
+ * nobody took over still settles. A deadline that was moved by hand meanwhile holds.
  */
 export function settle(db: Handle, claim: Held, move: Move, now: number, holder: string): Settled {
   const { report } = move;
   const changed = statement(
     db,
     `UPDATE main.dispatch_outbox SET status = $status, reason_code = $reason, reason_summary = $summary, attempt = $attempt,
-       next_attempt_at = $next, last_error = $error, unresolved = $unresolved, lock_token = NULL, holder = NULL,
+       next_attempt_at = CASE WHEN $status = 'pending' AND expires_at < $next THEN expires_at ELSE $next END, last_error = $error, unresolved = $unresolved, lock_token = NULL, holder = NULL,
        updated_at = $now, source = 'scheduler', actor = $holder, metadata = $metadata
      WHERE seq = $seq AND status = 'delivering' AND lock_token = $token`,
   ).run({

@@ -13,6 +13,7 @@ const FINE: readonly string[] = [
   "\ufeffrun: { interval: 5s }",
   "run:\r\n  interval: 5s\r\nlog:\r\n  level: warn\r\n",
   "run:\n  interval: 5s # why\n\n\n# end",
+  'dispatch:\r\n  notify_template: [a, "x\r\n    y", \'x\r\n    y\', "x\\\r\n    y"]\r\n',
   "run: {interval: 5s,}",
   "{run: {interval: 5s}}",
   "run: null\nlog: ~\ndispatch:\nretention: {}\nlimits:\n",
@@ -48,6 +49,7 @@ const BUN_ALONE: readonly (readonly [string, string])[] = [
   ["a name that is nothing", "dispatch: { routes: { ~: {} } }"],
   ["a number as a name that loses its form", "dispatch: { routes: { 1.10: {} } }"],
   ["a list as a name", "dispatch: { routes: { [a]: {} } }"],
+  ["a tab where a block text begins", "database: |\t-\n  /x.db\n"],
   ["tags", "run: !!map { interval: !!str 5s }"],
   ["another version of YAML", "%YAML 1.1\n---\nrun: { interval: 5s }"],
   ["a signed hexadecimal number", "dispatch: { concurrency: +0x5 }"],
@@ -79,7 +81,7 @@ describe("the two parsers", () => {
     );
   });
 
-  test("accept or refuse any broken file alike, but for repeated names", () => {
+  test("never read different settings from a file that both accept, whatever slipped into it", () => {
     fc.assert(
       fc.property(
         settings,
@@ -93,9 +95,7 @@ describe("the two parsers", () => {
           const broken = (text.slice(0, cut) + slip + text.slice(slip === "" ? cut + 1 : cut)).toWellFormed().replace(/\r(?!\n)/g, "");
           const told = problems(broken);
           const read = quick(broken);
-          // What the quick one refuses is read again with care, so only its word for "fine" must hold.
           if (read !== null && told.length === 0) expect(careful(broken).settings).toEqual(read);
-          if (read !== null && told.length > 0) expect(told.join("\n")).toMatch(/is set twice|a name (that|must)|a tag \(/);
         },
       ),
       { numRuns: 150, interruptAfterTimeLimit: 3_000 },

@@ -4,7 +4,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { loadSettings } from "../../../src/settings/complain.ts";
 import { homeOf, userFile } from "../../../src/settings/locate.ts";
-import { builtIn, readSettings } from "../../../src/settings/read.ts";
+import { placeOf } from "../../../src/settings/place.ts";
+import { readSettings } from "../../../src/settings/read.ts";
+import { interpret } from "../../../src/settings/resolve.ts";
 import type { Choice } from "../../../src/settings/settings.ts";
 import { directory, trouble, UID, write } from "./scratch.ts";
 
@@ -88,31 +90,31 @@ describe("the settings file", () => {
 
 describe("without a settings file", () => {
   test("the built-in settings hold", () => {
-    const { settings, file, origin } = builtIn({ env: { HOME: "/home/me", OUTBOX_CONFIG: "/nowhere" }, uid: UID });
-    expect({ file, origin }).toEqual({ file: null, origin: "built-in" });
-    expect(settings).toEqual({
-      database: "/home/me/.local/state/outbox/outbox.db",
-      databaseIsDefault: true,
-      sources: new Map([["default", "/home/me/.local/state/outbox/outbox.db"]]),
-      dispatch: {
-        default: {
-          notifyTemplate: null,
-          timeoutMs: 10_000,
-          maxAttempts: 8,
-          backoff: { baseMs: 30_000, maxMs: 1_800_000, jitter: 0.2 },
-          permanentExitCodes: [],
-          env: {},
+    expect(interpret(undefined, placeOf("/", "/home/me", {}))).toEqual({
+      settings: {
+        database: "/home/me/.local/state/outbox/outbox.db",
+        databaseIsDefault: true,
+        sources: new Map([["default", "/home/me/.local/state/outbox/outbox.db"]]),
+        dispatch: {
+          default: {
+            notifyTemplate: null,
+            timeoutMs: 10_000,
+            maxAttempts: 8,
+            backoff: { baseMs: 30_000, maxMs: 1_800_000, jitter: 0.2 },
+            permanentExitCodes: [],
+            env: {},
+          },
+          routes: new Map(),
+          concurrency: 8,
+          perDestination: 4,
+          onConfigError: "wait",
+          circuit: { failures: 5, cooldownMs: 60_000 },
         },
-        routes: new Map(),
-        concurrency: 8,
-        perDestination: 4,
-        onConfigError: "wait",
-        circuit: { failures: 5, cooldownMs: 60_000 },
+        run: { intervalMs: 30_000, shutdownGraceMs: 10_000 },
+        retention: { deliveredMs: 604_800_000, deadLetterMs: 2_592_000_000, inboxMs: 2_592_000_000 },
+        limits: { payloadBytes: 1_048_576, outputBytes: 8_192 },
+        log: { level: "info", format: "text" },
       },
-      run: { intervalMs: 30_000, shutdownGraceMs: 10_000 },
-      retention: { deliveredMs: 604_800_000, deadLetterMs: 2_592_000_000, inboxMs: 2_592_000_000 },
-      limits: { payloadBytes: 1_048_576, outputBytes: 8_192 },
-      log: { level: "info", format: "text" },
     });
   });
 
@@ -121,7 +123,7 @@ describe("without a settings file", () => {
     [{ HOME: "/h/", XDG_STATE_HOME: "state" }, "/h/.local/state/outbox/outbox.db"],
     [{ HOME: "/h", XDG_STATE_HOME: "" }, "/h/.local/state/outbox/outbox.db"],
   ])("the database of %j is %s", (env, database) => {
-    expect(builtIn({ env, uid: UID }).settings.database).toBe(database);
+    expect(placeOf("/", homeOf(env), env).database).toBe(database);
   });
 
   test.each([{}, { HOME: "" }, { HOME: "relative" }])("home is what the system says where the environment is %j", (env) => {

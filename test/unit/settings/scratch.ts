@@ -8,6 +8,7 @@ import { type Explained, explain } from "../../../src/settings/complain.ts";
 import { placeOf } from "../../../src/settings/place.ts";
 import { SettingsError } from "../../../src/settings/problem.ts";
 import { interpret } from "../../../src/settings/resolve.ts";
+import { decode } from "../../../src/settings/text.ts";
 import type { Settings } from "../../../src/settings/settings.ts";
 
 export const UID = process.getuid?.() ?? 0;
@@ -32,15 +33,20 @@ export function write(path: string, content: string | Uint8Array): string {
 
 export const PLACE = placeOf("/etc/here", "/home/me", {});
 
+/** What both parsers get of a file with this text. */
+function decoded(text: string): string {
+  return decode(new TextEncoder().encode(text), "F");
+}
+
 /** The text as every command but `enqueue` and `revive` reads it. */
 export function careful(text: string): Explained {
-  return explain({ file: "F", origin: "--config", text, place: PLACE });
+  return explain({ file: "F", origin: "--config", text: decoded(text), place: PLACE });
 }
 
 /** The text as `enqueue` and `revive` read it; null where they would ask for the words of an error. */
 export function quick(text: string): Settings | null {
   try {
-    const interpreted = interpret(Bun.YAML.parse(text), PLACE);
+    const interpreted = interpret(Bun.YAML.parse(decoded(text)), PLACE);
     return "settings" in interpreted ? interpreted.settings : null;
   } catch {
     return null;

@@ -107,10 +107,10 @@ describe("readTrusted()", () => {
     expect(refused).toMatchObject({ kind: "settings", message: `the settings file ${file} is larger than 256 KiB` });
   });
 
-  test("drops a byte order mark and keeps the ends of lines", () => {
+  test("drops a byte order mark and ends lines with a line feed", () => {
     const file = join(directory(), "s.yaml");
     writeFileSync(file, "\ufeffrun: {}\r\nlog: {}\n", { mode: 0o600 });
-    expect(readTrusted(file, UID).text).toBe("run: {}\r\nlog: {}\n");
+    expect(readTrusted(file, UID).text).toBe("run: {}\nlog: {}\n");
   });
 
   test.each([

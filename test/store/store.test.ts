@@ -1,0 +1,199 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { OutboxError } from "../../src/core/errors.ts";
+import { checkRequest, type EnqueueRequest } from "../../src/core/request.ts";
+import { createStore, type Exchange, openStore, type Store } from "../../src/store/store.ts";
+import { asTrouble, sqliteCode } from "../../src/store/trouble.ts";
+import { terms } from "../fixtures/store/terms.ts";
+import { count, countedEntropy, handClock, memory, POLICY, row, scratch, T0 } from "../fixtures/world.ts";
+
+function world() {
+  const db = memory();
+  const clock = handClock();
+  return { db, clock, store: createStore(db, "memory", { clock, entropy: countedEntropy() }) };
+}
+const request = (otherwise: Partial<EnqueueRequest> = {}) => checkRequest({ kind: "ping", deliver_to: "seat-1", ...otherwise });
+const claim = (otherwise: Partial<NonNullable<Exchange["claim"]>> = {}): Exchange => ({
+  settle: [],
+  holder: "desk 1 1",
+  claim: { dueBy: null, atMost: 8, holder: "desk 1 1", fallbackLeaseS: 15, kinds: new Map(), inHand: [], ...otherwise },
+});
+const REPORT = { exit: 0, signal: null, durationMs: 1, head: "", tail: "" };
+const BY = { actor: "anna", dryRun: false };
+
+describe("enqueue", () => {
+  test("answers each request in order, in one transaction", async () => {
+    const { store } = world();
+    const answers = await store.enqueue([request({ dedup_key: "a" }), request(), request({ dedup_key: "a" })]);
+    expect(answers.map((answer) => [answer.seq, answer.outcome])).toEqual([
+      [1, "created"],
+      [2, "created"],
+      [1, "duplicate"],
+    ]);
+  });
+
+  test("stores all or nothing", async () => {
+    const { db, store } = world();
+    db.run("CREATE TRIGGER refuse BEFORE INSERT ON dispatch_outbox WHEN NEW.kind = 'bad' BEGIN SELECT RAISE(ABORT, 'refused'); END");
+    expect(store.enqueue([request(), request({ kind: "bad" })])).rejects.toThrow("refused");
+    expect(count(db, "dispatch_outbox")).toBe(0);
+  });
+});
+
+describe("exchange", () => {
+  test("claims no more than asked for", async () => {
+    const { store } = world();
+    await store.enqueue(Array.from({ length: 5 }, () => request()));
+    expect((await store.exchange(claim({ atMost: 2 }))).taken.map((taken) => taken.seq)).toEqual([1, 2]);
+    expect((await store.exchange(claim({ atMost: 0 }))).taken).toEqual([]);
+    expect((await store.exchange(claim())).taken.map((taken) => taken.seq)).toEqual([3, 4, 5]);
+  });
+
+  test("rows that end cost no place, but one transaction ends only so many", async () => {
+    const { store } = world();
+    await store.enqueue([...Array.from({ length: 300 }, () => request({ expires_at: T0 - 1 })), request({ not_before: T0 })]);
+    const first = await store.exchange(claim({ atMost: 1 }));
+    expect(first.taken.map((taken) => taken.status)).toEqual(Array(256).fill("expired"));
+    const second = await store.exchange(claim({ atMost: 1 }));
+    expect(second.taken.map((taken) => taken.status)).toEqual([...Array(44).fill("expired"), "delivering"]);
+  });
+
+  test("settles before it claims, so that what was put back at once is taken again", async () => {
+    const { store } = world();
+    await store.enqueue([request()]);
+    const [first] = (await store.exchange(claim())).taken;
+    if (first === undefined) throw new Error("nothing was claimed");
+    const outcome = { kind: "released", error: "the machine is out of processes", exhausted: true } as const;
+    const exchanged = await store.exchange({ ...claim(), settle: [{ claim: first, outcome, policy: POLICY }] });
+    expect(exchanged.settled.map(({ result, move }) => [result, move.reason])).toEqual([["applied", "dispatch.pending.released"]]);
+    expect(exchanged.taken).toMatchObject([{ seq: 1, attempt: 1, status: "delivering" }]);
+    expect(exchanged.taken[0]?.lock_token).not.toBe(first.lock_token);
+  });
+
+  test("settles without claiming", async () => {
+    const { store, db } = world();
+    await store.enqueue([request(), request()]);
+    const { taken } = await store.exchange(claim({ atMost: 1 }));
+    const settle = taken.map((one) => ({ claim: one, outcome: { kind: "ok", report: REPORT } as const, policy: POLICY }));
+    expect(await store.exchange({ settle, claim: null, holder: "desk 1 1" })).toMatchObject({
+      settled: [{ result: "applied" }],
+      taken: [],
+    });
+    expect([row(db, 1).status, row(db, 2).status]).toEqual(["delivered", "pending"]);
+  });
+
+  test("settles a claim of before when the schema has turned newer, and claims no more", async () => {
+    const { store, db } = world();
+    await store.enqueue([request(), request()]);
+    const { taken, outdated } = await store.exchange(claim({ atMost: 1 }));
+    expect(outdated).toBe(false);
+    db.run("UPDATE dispatch_schema SET version = 99");
+    const settle = taken.map((one) => ({ claim: one, outcome: { kind: "ok", report: REPORT } as const, policy: POLICY }));
+    expect(await store.exchange({ ...claim(), settle })).toMatchObject({ settled: [{ result: "applied" }], taken: [], outdated: true });
+  });
+});
+
+describe("the other methods", () => {
+  async function dead(): Promise<{ store: Store; db: Database; id: string; clock: ReturnType<typeof handClock> }> {
+    const { store, db, clock } = world();
+    const [answer] = await store.enqueue([request({ max_attempts: 1, expires_at: T0 + 60, dedup_key: "k" })]);
+    const { taken } = await store.exchange(claim());
+    const outcome = { kind: "failed", report: { ...REPORT, exit: 1 }, error: "exit 1", retryAfterMs: null } as const;
+    await store.exchange({ settle: taken.map((one) => ({ claim: one, outcome, policy: POLICY })), claim: null, holder: "h" });
+    clock.pass(100);
+    return { store, db, clock, id: answer?.id ?? "" };
+  }
+
+  test("find tells row, history and audit", async () => {
+    const { store, id } = await dead();
+    await store.purge({ id }, { ...BY, dryRun: true, force: false });
+    const found = await store.find({ id });
+    expect(found?.row).toMatchObject({ seq: 1, status: "dead_letter" });
+    expect(found?.history.map((move) => move.status)).toEqual(["pending", "delivering", "dead_letter"]);
+    expect(found?.audit).toEqual([]);
+    expect(await store.find({ seq: 2 })).toBeNull();
+  });
+
+  test("retry counts its seconds from now, the expiry from when it is due", async () => {
+    const { store, db } = await dead();
+    expect((await store.retry({ seq: 1 }, { ...BY, dueInS: 5, expiresInS: null })).outcome).toBe("past_expiry");
+    expect((await store.retry({ seq: 1 }, { ...BY, dueInS: 5, expiresInS: 60 })).outcome).toBe("changed");
+    expect(row(db, 1)).toMatchObject({ status: "pending", next_attempt_at: T0 + 105, expires_at: T0 + 165 });
+    expect(await store.nextMoment()).toBe(T0 + 105);
+    expect((await store.figures()).depth).toBe(1);
+    expect((await store.cancel({ seq: 1 }, BY)).outcome).toBe("changed");
+    expect(await store.ack({ seq: 1 }, "x")).toBe("not_requested");
+    expect(await store.list({ selection: { reason: ["cancelled"] }, limit: 0, oldestFirst: false, after: null })).toHaveLength(1);
+  });
+});
+
+test("what was purged is in neither file once the store is closed", async () => {
+  using dir = scratch();
+  const path = dir.file("a.db");
+  const secret = "a very private message ".repeat(400);
+  const holds = async (): Promise<boolean[]> =>
+    Promise.all(
+      [path, `${path}-wal`].map(
+        async (file) => (await Bun.file(file).exists()) && (await Bun.file(file).text()).includes("a very private"),
+      ),
+    );
+  const reader = new Database(path, { create: true }); // keeps the log from being removed
+  const store = await openStore(terms(path), { clock: handClock(), entropy: countedEntropy() });
+  await store.enqueue([request({ body: { secret } })]);
+  reader.query("SELECT count(*) FROM dispatch_outbox").get();
+  expect(await holds()).toContain(true);
+  await store.purge({ seq: 1 }, { ...BY, force: false });
+  await store.close();
+  expect(await holds()).toEqual([false, false]);
+  expect(statSync(`${path}-wal`).size).toBe(0);
+  reader.close();
+});
+
+test("a method tells a lock as busy, with the path and what to do", async () => {
+  using dir = scratch();
+  const path = dir.file("a.db");
+  const store = await openStore(terms(path, { busyMs: 10 }), { clock: handClock(), entropy: countedEntropy() });
+  using other = new Database(path);
+  other.run("BEGIN IMMEDIATE");
+  const error: unknown = await store.enqueue([request()]).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(OutboxError);
+  expect(error).toMatchObject({
+    kind: "busy",
+    hint: "try again",
+    message: `database ${path}: another process holds its write lock`,
+  });
+  other.run("ROLLBACK");
+  expect(await store.enqueue([request()])).toHaveLength(1); // the handle is still good
+  await store.close();
+});
+
+test("asTrouble() leaves alone what is no SQLite error", () => {
+  const ours = new OutboxError("no", "no");
+  const other = new TypeError("x");
+  expect([asTrouble(ours, "p"), asTrouble(other, "p"), asTrouble("x", "p")]).toEqual([ours, other, "x"]);
+  expect([sqliteCode(other), sqliteCode("x")]).toEqual([null, null]);
+});
+
+test.each([
+  [5, "busy"],
+  [517, "busy"],
+  [6, "busy"],
+  [8, "permission"],
+  [1544, "permission"],
+  [10, "io"],
+  [778, "io"],
+  [11, "io"],
+  [13, "io"],
+  [14, "io"],
+  [18, "data"],
+  [26, "io"],
+  [1, "bug"],
+  [19, "bug"],
+  [275, "bug"],
+] as const)("asTrouble() turns SQLite's code %p into %s", (errno, kind) => {
+  const error = Object.assign(new Error("words of SQLite"), { name: "SQLiteError", errno });
+  const trouble = asTrouble(error, "a.db");
+  expect(trouble).toMatchObject({ kind, message: expect.stringContaining("a.db") });
+  expect(trouble instanceof OutboxError ? trouble.cause : null).toBe(error);
+});

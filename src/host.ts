@@ -33,20 +33,32 @@ export const hostEntropy: Entropy = {
   random: () => Math.random(),
 };
 
-/**
- * Who holds a claim: host, pid and process start time, because a pid comes back.
- * @example "desk 4711 8839201"
- */
-export async function hostHolder(): Promise<string> {
-  const { hostname } = await import("node:os");
-  return `${hostname()} ${process.pid} ${await startTime()}`;
+/** Who holds a claim: host, pid and process start time, because a pid comes back. */
+export interface Holders {
+  /** @example "desk 4711 8839201" */
+  readonly own: string;
+  /** Whether this holder is a process that still lives on this host. */
+  isAlive(holder: string): boolean;
 }
 
-/** Ticks since boot where /proc tells them (Linux), else epoch seconds. */
-async function startTime(): Promise<string> {
-  const stat = await Bun.file("/proc/self/stat")
-    .text()
-    .catch(() => "");
-  // The second field is the program's name in brackets and may hold anything; start time is the 22nd.
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? String(Math.floor(performance.timeOrigin / 1_000));
+export async function hostHolders(): Promise<Holders> {
+  const [{ hostname }, { readFileSync }] = await Promise.all([import("node:os"), import("node:fs")]);
+  /** Ticks since boot where /proc tells them (Linux); null where it does not, or there is no such process. */
+  const startOf = (pid: string): string | null => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      // The second field is the program's name in brackets and may hold anything; start time is the 22nd.
+      return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+    } catch {
+      return null;
+    }
+  };
+  const host = hostname();
+  return {
+    own: `${host} ${process.pid} ${startOf("self") ?? Math.floor(performance.timeOrigin / 1_000)}`,
+    isAlive(holder) {
+      const [start, pid, ...rest] = holder.split(" ").toReversed();
+      return pid !== undefined && /^[0-9]+$/.test(pid) && rest.toReversed().join(" ") === host && startOf(pid) === start;
+    },
+  };
 }

@@ -1,4 +1,5 @@
 /** Which settings hold for a command, and which database it works on. The one place that knows the order of precedence. */
+import { statSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
 import { nearest } from "../core/nearest.ts";
 import type { Choice, Loaded, Settings } from "../settings/settings.ts";
@@ -51,6 +52,29 @@ export function namedDatabase(args: Args, io: Io): string | null {
   if (flag !== undefined) return pathFrom(io, flag);
   const variable = io.env["OUTBOX_DB"];
   return args.text("source") !== undefined || variable === undefined || variable === "" ? null : pathFrom(io, variable);
+}
+
+export interface NamedDatabase extends Database {
+  /** As the settings call it. */
+  readonly name: string;
+}
+
+/** What `run` drains: the one that a flag names, else all sources, with `OUTBOX_DB` in the place of `database`. Each file once. */
+export function sourcesOf(args: Args, io: Io, settings: Settings): readonly NamedDatabase[] {
+  const first = { name: args.text("source") ?? "default", ...databaseOf(args, io, settings) };
+  if (args.text("db") !== undefined || args.text("source") !== undefined) return [first];
+  const others = [...settings.sources].filter(([name]) => name !== "default").map(([name, path]) => ({ name, path, isDefault: false }));
+  const seen = new Set<string>();
+  return [first, ...others].filter(({ path }) => {
+    const file = identity(path);
+    return seen.has(file) ? false : seen.add(file);
+  });
+}
+
+/** One file under two names is one: two handles of two names would be two runners in one process. */
+function identity(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? path : `${stat.dev}:${stat.ino}`;
 }
 
 /** How a command that works on an existing database opens it: it never makes one, and never changes its schema. */

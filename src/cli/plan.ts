@@ -10,8 +10,6 @@ import type { Io } from "./io.ts";
 export interface PlanSeams {
   readonly io: Pick<Io, "env" | "clock">;
   readonly transport: Transport;
-  /** Absolute path of the database. */
-  readonly database: string;
   /** Where commands run: the user's home, else `/`. */
   readonly cwd: string;
 }
@@ -26,6 +24,9 @@ export function planOf({ settings, file }: Loaded, seams: PlanSeams): Plan {
     fallback: fallback === null ? null : route(fallback),
     policy: policyOf(dispatch.default, settings),
     concurrency: dispatch.concurrency,
+    perDestination: dispatch.perDestination,
+    circuit: { failures: dispatch.circuit.failures, cooldownS: dispatch.circuit.cooldownMs / 1_000 },
+    retention: { deliveredS: settings.retention.deliveredMs / 1_000, deadLetterS: settings.retention.deadLetterMs / 1_000 },
     cwd: seams.cwd,
     outputLimit: limits.outputBytes,
     intervalMs: run.intervalMs,
@@ -40,13 +41,13 @@ function policyOf(policy: RoutePolicy, settings: Settings): Policy {
 function routeOf(policy: RoutePolicy, settings: Settings, file: string | null, seams: PlanSeams): Route {
   const template = policy.notifyTemplate;
   const [program] = template ?? [];
-  const shared = { runnerEnv: seams.io.env, settingsEnv: policy.env, database: seams.database, config: file };
+  const shared = { runnerEnv: seams.io.env, settingsEnv: policy.env, config: file };
   return {
     fault:
       template === null || program === undefined
         ? () => "no dispatch.notify_template configured"
         : forAWhile(seams.io.clock, () => seams.transport.fault(program, environment({ ...seams.io.env, ...policy.env }))),
-    message: (dispatch) => messageOf(dispatch, { ...shared, template: template ?? [] }),
+    message: (dispatch, database) => messageOf(dispatch, { ...shared, database, template: template ?? [] }),
     timeoutMs: policy.timeoutMs,
     policy: policyOf(policy, settings),
     permanentExitCodes: policy.permanentExitCodes,

@@ -31,11 +31,25 @@ export function lineFor(event: Event): Line {
         fields: { route: event.route },
       };
     case "fault over":
-      return { level: "info", text: `${routeText(event.route)}can be sent again`, fields: { route: event.route } };
+      return { level: "warn", text: `${routeText(event.route)}can be sent again`, fields: { route: event.route } };
     case "trouble":
-      return { level: "error", text: `${event.error.message}; ${event.error.hint}`, fields: {} };
+      return { level: "error", text: `${event.error.message}; ${event.error.hint}`, fields: { source: event.source } };
     case "trouble over":
-      return { level: "info", text: "the database answers again", fields: {} };
+      return { level: "warn", text: `source ${event.source} answers again`, fields: { source: event.source } };
+    case "circuit":
+      return {
+        level: "warn",
+        text: `${event.deliverTo} keeps failing: its circuit is open, nothing is sent to it for ${shortDuration(event.cooldownMs)} and no attempt is spent; then one dispatch tries`,
+        fields: { source: event.source, deliver_to: event.deliverTo },
+      };
+    case "circuit over":
+      return { level: "warn", text: `${event.deliverTo} takes messages again: its circuit is closed`, fields: { source: event.source, deliver_to: event.deliverTo } };
+    case "swept":
+      return {
+        level: "warn",
+        text: `${event.deadLetters} dead or expired ${event.deadLetters === 1 ? "dispatch" : "dispatches"} older than retention.dead_letter deleted`,
+        fields: { source: event.source, count: event.deadLetters },
+      };
     case "exhausted":
       return {
         level: "warn",

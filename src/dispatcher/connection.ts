@@ -5,6 +5,8 @@ import type { Store } from "../store/store.ts";
 export interface Connection {
   /** Runs one store method. After an I/O error the handle is closed, never reused. @throws OutboxError */
   use<T>(work: (store: Store) => Promise<T>): Promise<T>;
+  /** Whether it is open at the moment. */
+  isOpen(): boolean;
   close(): Promise<void>;
 }
 
@@ -26,6 +28,7 @@ export function connection(open: () => Promise<Store>): Connection {
         throw error;
       }
     },
+    isOpen: () => store !== null,
     close,
   };
 }

@@ -4,7 +4,8 @@ import type { Clock } from "../core/seams.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Settlement } from "../store/store.ts";
 import type { Transport } from "../transport/transport.ts";
-import { type Plan, policyOf, routeOf } from "./plan.ts";
+import type { Leases } from "./lease.ts";
+import { leaseS, ownTimeMs, type Plan, policyOf, routeOf } from "./plan.ts";
 
 export interface Crew {
   /** Starts the command of a fresh claim; what it comes to appears in `finished`. */
@@ -20,24 +21,37 @@ export interface Crew {
   lastFinishedMs(): number;
 }
 
-/**
- * @param kill ends the groups of all running commands when it aborts (reason `"now"`: without SIGTERM first)
- * @param rings called whenever something finished
- */
-export function crew(clock: Clock, transport: Transport, kill: AbortSignal, rings: () => void): Crew {
+export interface CrewSeams {
+  readonly clock: Clock;
+  readonly transport: Transport;
+  /** Path of the database that has the rows: commands find it in their environment. */
+  readonly database: string;
+  /** Ends the groups of all running commands when it aborts (reason `"now"`: without SIGTERM first). */
+  readonly kill: AbortSignal;
+  /** Minds the lease of what runs. */
+  readonly leases: Leases;
+  /** Called whenever something finished. */
+  readonly ring: () => void;
+}
+
+export function crew(seams: CrewSeams): Crew {
+  const { clock, leases, ring } = seams;
   const running = new Set<number>();
   const finished: Settlement[] = [];
   let lastFinishedMs = 0;
   const finish = (claim: Dispatch, plan: Plan, outcome: Outcome): void => {
     running.delete(claim.seq);
+    leases.forget(claim.seq);
     finished.push({ claim, outcome, policy: policyOf(plan, claim.kind) });
     lastFinishedMs = clock.monotonicMs();
-    rings();
+    ring();
   };
   return {
     start(dispatch, plan) {
       running.add(dispatch.seq);
-      void attempt(transport, kill, dispatch, plan).then((outcome) => finish(dispatch, plan, outcome));
+      const route = routeOf(plan, dispatch.kind);
+      leases.mind(dispatch, leaseS(route), ownTimeMs(route));
+      void attempt(seams, dispatch, plan).then((outcome) => finish(dispatch, plan, outcome));
     },
     release(dispatch, plan) {
       finish(dispatch, plan, { kind: "released", error: "the runner was stopped before the command started", exhausted: false });
@@ -50,14 +64,18 @@ export function crew(clock: Clock, transport: Transport, kill: AbortSignal, ring
 }
 
 /** Never rejects. */
-async function attempt(transport: Transport, kill: AbortSignal, dispatch: Dispatch, plan: Plan): Promise<Outcome> {
+async function attempt(
+  { transport, kill, database }: CrewSeams,
+  dispatch: Dispatch,
+  plan: Plan,
+): Promise<Outcome> {
   try {
     const route = routeOf(plan, dispatch.kind);
     if (route === null) return { kind: "unresolvable", error: `no route for kind "${dispatch.kind}" and no dispatch.notify_template` };
     const fault = route.fault();
     if (fault !== null) return { kind: "fault", error: fault };
     const { timeoutMs, permanentExitCodes } = route;
-    const job = { ...route.message(dispatch), cwd: plan.cwd, timeoutMs, outputLimit: plan.outputLimit, permanentExitCodes };
+    const job = { ...route.message(dispatch, database), cwd: plan.cwd, timeoutMs, outputLimit: plan.outputLimit, permanentExitCodes };
     return await transport.run(job, kill);
   } catch (error) {
     // A transport never rejects; what throws is a row of which no message can be made.

@@ -4,6 +4,7 @@ import type { Clock } from "../core/seams.ts";
 import type { Settlement } from "../store/store.ts";
 import { type Plan, type Route, routeName } from "./plan.ts";
 import type { Tell } from "./report.ts";
+import type { Told } from "./told.ts";
 
 export interface Faults {
   /** Looks every route up. What can be known before a claim is known before it. */
@@ -36,8 +37,13 @@ interface State {
 
 const SOUND: State = { known: null, shown: null, untilMs: 0, told: null };
 
+const TOPIC = "route ";
+function topicOf(route: string | null): string {
+  return `${TOPIC}${route ?? ""}`;
+}
+
 /** @param pauseMs how long a machine out of resources is left alone */
-export function faults(clock: Clock, tell: Tell, pauseMs: () => number): Faults {
+export function faults(clock: Clock, told: Told, tell: Tell, pauseMs: () => number): Faults {
   const states = new Map<string | null, State>();
   let pausedUntilMs = 0;
   let exhaustionTold = false;
@@ -51,10 +57,10 @@ export function faults(clock: Clock, tell: Tell, pauseMs: () => number): Faults 
     const error = state.known ?? state.shown;
     states.set(route, { ...state, told: error });
     if (error === state.told) return;
-    if (error === null) return tell({ kind: "fault over", route });
+    if (error === null) return told.end(topicOf(route), { kind: "fault over", route });
     const name = route === null ? "" : `route "${route}": `;
     first ??= new OutboxError("settings", `${name}${error}`, "nothing of it is sent, and no attempt is spent, until this is mended");
-    tell({ kind: "fault", route, error });
+    told.begin(topicOf(route), { kind: "fault", route, error }, error);
   };
   const exhausted = (error: string): void => {
     pausedUntilMs = clock.monotonicMs() + pauseMs();
@@ -66,6 +72,12 @@ export function faults(clock: Clock, tell: Tell, pauseMs: () => number): Faults 
     if (!exhaustionTold) tell({ kind: "exhausted", error });
     exhaustionTold = true;
   };
+
+  // What another runner told of a route is over when this one finds the route sound.
+  told.settle(TOPIC, (topic) => {
+    const name = topic.slice(TOPIC.length);
+    return { kind: "fault over", route: name === "" ? null : name };
+  });
 
   return {
     look(plan) {

@@ -2,13 +2,14 @@
 import type { Policy } from "../core/lifecycle.ts";
 import type { Message } from "../core/message.ts";
 import type { Dispatch } from "../core/dispatch.ts";
+import type { CircuitTerms, RetentionTerms } from "../store/store.ts";
 
 /** How dispatches of one kind are sent. */
 export interface Route {
   /** Why nothing of this route can start, as known before any claim: no template, no such command. Null: it can. */
   fault(): string | null;
-  /** What its command gets of a row. */
-  message(dispatch: Dispatch): Message;
+  /** What its command gets of a row of this database. */
+  message(dispatch: Dispatch, database: string): Message;
   readonly timeoutMs: number;
   readonly policy: Policy;
   readonly permanentExitCodes: readonly number[];
@@ -21,8 +22,13 @@ export interface Plan {
   readonly fallback: Route | null;
   /** For the retry that an unresolvable kind gets. */
   readonly policy: Policy;
-  /** Commands at once. */
+  /** Commands at once, over all sources. */
   readonly concurrency: number;
+  /** Live claims for one destination of one source, over all runners. */
+  readonly perDestination: number;
+  readonly circuit: CircuitTerms;
+  /** How long finished dispatches are kept. */
+  readonly retention: RetentionTerms;
   readonly cwd: string;
   readonly outputLimit: number;
   /** Longest sleep of an idle runner. */
@@ -38,6 +44,14 @@ const LEASE_MARGIN_MS = 5_000;
 export function leaseS(route: Route | null): number {
   return ((route?.timeoutMs ?? 0) + LEASE_MARGIN_MS) / 1_000;
 }
+
+/** How long a command can last at most: its timeout, SIGTERM, SIGKILL and drain. Afterwards no lease is renewed. */
+export function ownTimeMs(route: Route | null): number {
+  return (route?.timeoutMs ?? 0) + KILL_MS;
+}
+
+/** From SIGTERM until nothing of the group is left and its output is drained. */
+const KILL_MS = 3_000;
 
 /** The name of the route that a kind takes; null is the fallback. */
 export function routeName(plan: Plan, kind: string): string | null {

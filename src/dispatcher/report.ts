@@ -13,9 +13,14 @@ export type Event =
   /** A route cannot start anything: a person must mend the configuration. `route` null: the default template. */
   | { readonly kind: "fault"; readonly route: string | null; readonly error: string }
   | { readonly kind: "fault over"; readonly route: string | null }
-  /** The database does not answer. Told when it begins. */
-  | { readonly kind: "trouble"; readonly error: OutboxError }
-  | { readonly kind: "trouble over" }
+  /** A source does not answer. The others go on. */
+  | { readonly kind: "trouble"; readonly source: string; readonly error: OutboxError }
+  | { readonly kind: "trouble over"; readonly source: string }
+  /** A destination failed so often in a row that nothing is sent to it for a while. */
+  | { readonly kind: "circuit"; readonly source: string; readonly deliverTo: string; readonly cooldownMs: number }
+  | { readonly kind: "circuit over"; readonly source: string; readonly deliverTo: string }
+  /** Dead letters were deleted because their time was over. */
+  | { readonly kind: "swept"; readonly source: string; readonly deadLetters: number }
   /** The machine is out of processes, memory or descriptors. */
   | { readonly kind: "exhausted"; readonly error: string }
   /** The database refuses this outcome and takes others. It is kept and tried again. Told when it begins. */

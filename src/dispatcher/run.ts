@@ -1,40 +1,72 @@
 /** Taking turns: `runOnce` drains what was due at its start, `runForever` goes on until it is stopped. */
-import { type Ran, type RunnerSeams, startRunner } from "./runner.ts";
+import { OutboxError } from "../core/errors.ts";
+import { newerSchema, type Ran, type Runner, type RunnerSeams, startRunner } from "./runner.ts";
+import type { Source } from "./sources.ts";
 
 export type { Ran, RunnerSeams };
 
-/** Drains what was due at its start, rows behind it in order included, then returns. */
+/** The look at clock, file and `data_version` that catches what no event told, in milliseconds. */
+const HEARTBEAT_MS = 1_000;
+
+/** Drains what was due at its start, rows behind it in order included, sweeps, and returns. */
 export async function runOnce(seams: RunnerSeams): Promise<Ran> {
   const runner = startRunner(seams, true);
+  let first: OutboxError | null = null;
   for (;;) {
-    const passed = await runner.pass();
-    if (passed.result === "moved") continue;
-    if (passed.result === "outdated") runner.retire();
-    const error = passed.result === "trouble" ? passed.error : null;
-    const reason = runner.givesUp(error);
-    if (reason !== null) return runner.end(reason);
-    if (error !== null) await runner.backOff(error);
-    else if (runner.isDone()) return runner.end(runner.fault());
-    else await runner.rest(Number.POSITIVE_INFINITY);
+    if ((await runner.pass()) === "moved") continue;
+    const ends = runner.sources.map((source) => endOf(source, runner));
+    for (const end of ends) if (end instanceof OutboxError) first ??= end;
+    if (!ends.includes(null)) break;
+    await runner.rest(Math.min(await runner.untilDueMs(), HEARTBEAT_MS));
+  }
+  while (!seams.stop.aborted && (await runner.sweep()));
+  return runner.end(first ?? outdated(runner) ?? runner.fault());
+}
+
+/** Goes on until it is stopped, or until a database becomes newer than this binary. */
+export async function runForever(seams: RunnerSeams): Promise<Ran> {
+  const runner = startRunner(seams, false);
+  for (;;) {
+    if ((await runner.pass()) === "moved") continue;
+    // Newer already at the start: told and passed over. Where nothing else is to be drained another binary is needed.
+    const refused = runner.sources.filter((source) => !source.hasAnswered() && source.error()?.kind === "settings");
+    if (refused.length === runner.sources.length) return runner.end(refused[0]?.error() ?? null);
+    const newer = outdated(runner);
+    if (newer !== null) for (const source of runner.sources) source.retire();
+    if (newer === null && !seams.stop.aborted) await idle(runner, seams);
+    else {
+      const ends = runner.sources.map((source) => (source.isDone() ? "done" : endOf(source, runner)));
+      const reason = ends.find((end) => end instanceof OutboxError) ?? null;
+      if (!ends.includes(null)) return runner.end(newer ?? reason);
+      await runner.rest(Math.min(await runner.untilDueMs(), HEARTBEAT_MS));
+    }
   }
 }
 
-/** Goes on until it is stopped, or until the database becomes newer than this binary. */
-export async function runForever(seams: RunnerSeams): Promise<Ran> {
-  const runner = startRunner(seams, false);
-  let answered = false;
-  for (;;) {
-    const passed = await runner.pass();
-    if (passed.result === "moved") continue;
-    const error = passed.result === "trouble" ? passed.error : null;
-    // Newer already at the start: another binary is needed, waiting does not help.
-    if (error?.kind === "settings" && !answered) return runner.end(error);
-    answered ||= passed.result !== "trouble";
-    if (passed.result === "outdated" || error?.kind === "settings") runner.retire();
-    const reason = runner.isRetired() ? runner.givesUp(error) : null;
-    if (reason !== null) return runner.end(runner.isDone() ? null : reason);
-    if (error !== null) await runner.backOff(error);
-    else if (runner.isRetired() && runner.isDone()) return runner.end(null);
-    else await runner.rest(await runner.untilDueMs());
+/** How a source is through: "done", the trouble that it is left in, or null: it is not. */
+function endOf(source: Source, runner: Runner): "done" | OutboxError | null {
+  const reason = source.givesUp(runner.stoppedAtMs());
+  if (reason !== null) return reason;
+  return source.error() === null && source.isDone() ? "done" : null;
+}
+
+/** A source that turned newer while it was drained: at a tick, or when its handle had to be opened anew. */
+function outdated(runner: Runner): OutboxError | null {
+  const found = runner.sources.find((source) => source.isOutdated() || (source.hasAnswered() && source.error()?.kind === "settings"));
+  return found === undefined ? null : newerSchema(found.path);
+}
+
+/** Sleeps until something is due, finishes or is new; sweeps when there is time. */
+async function idle(runner: Runner, { clock, stop }: RunnerSeams): Promise<void> {
+  const untilMs = clock.monotonicMs() + (await runner.untilDueMs());
+  const offsetMs = (): number => clock.now() * 1_000 - clock.monotonicMs();
+  const began = offsetMs();
+  while (clock.monotonicMs() < untilMs && !stop.aborted) {
+    const more = await runner.sweep();
+    await runner.rest(more ? 0 : Math.min(untilMs - clock.monotonicMs(), HEARTBEAT_MS));
+    // A clock that was set, or a machine that slept, moved every due time and every lease.
+    if (Math.abs(offsetMs() - began) > HEARTBEAT_MS || runner.sources.some((source) => source.wantsPass())) return;
+    for (const source of runner.sources) await source.check();
+    if (await runner.news()) return;
   }
 }

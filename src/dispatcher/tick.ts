@@ -1,18 +1,28 @@
 /** One pass: write what finished, claim what may start, start it. Everything that moves a row goes through here. */
 import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
-import type { Exchange, Exchanged, Settlement } from "../store/store.ts";
+import type { Clock } from "../core/seams.ts";
+import type { CircuitChange, Exchange, Exchanged, Settlement } from "../store/store.ts";
 import type { Connection } from "./connection.ts";
 import type { Crew } from "./crew.ts";
 import type { Faults } from "./faults.ts";
-import { leaseS, type Plan } from "./plan.ts";
+import type { Leases } from "./lease.ts";
+import { leaseS, type Plan, routeOf } from "./plan.ts";
 import { type Counters, countSettled, countTaken, type Tell } from "./report.ts";
 import type { Stuck } from "./stuck.ts";
+import type { Told } from "./told.ts";
 
 export interface TickSeams {
+  readonly clock: Clock;
+  /** The source. */
+  readonly name: string;
   readonly connection: Connection;
   readonly crew: Crew;
+  readonly leases: Leases;
   readonly stuck: Stuck;
+  readonly told: Told;
+  /** Whether this holder is a process that still lives on this host. */
+  readonly isAlive: (holder: string) => boolean;
   readonly faults: Faults;
   readonly counters: Counters;
   readonly tell: Tell;
@@ -45,31 +55,31 @@ export type Passed =
   /** Nothing was written; what had finished is kept. */
   | { readonly result: "trouble"; readonly error: OutboxError };
 
-/** @param claims whether to claim at all */
-export async function tick(seams: TickSeams, plan: Plan, claims: boolean): Promise<Passed> {
-  const { crew, stuck, faults } = seams;
+/** @param slots how many commands more may run; 0: nothing is claimed */
+export async function tick(seams: TickSeams, plan: Plan, slots: number): Promise<Passed> {
+  const { crew, stuck, faults, leases } = seams;
   const again = stuck.due();
-  if (again.length > 0) return oneByOne(seams, again);
+  if (again.length > 0) return oneByOne(seams, plan, again);
   const batch = crew.finished.splice(0);
   for (const settlement of batch) faults.learn(plan, settlement);
-  const free = plan.concurrency - crew.running() - stuck.settlements().length;
-  const claim = claims && free > 0 && faults.pausedForMs() === 0 ? claimOf(seams, plan, free, batch) : null;
-  if (batch.length === 0 && claim === null) return { result: "idle", asked: false };
-  const exchanged = await exchange(seams, batch, claim);
+  const claim = slots > 0 && faults.pausedForMs() === 0 ? claimOf(seams, plan, slots, batch) : null;
+  const renew = leases.due();
+  if (batch.length === 0 && renew.length === 0 && claim === null) return { result: "idle", asked: false };
+  const exchanged = await exchange(seams, plan, { settle: batch, renew, claim });
   if (exchanged instanceof OutboxError) {
-    if (isForOneRow(exchanged) && batch.length > 0) return oneByOne(seams, batch);
+    if (isForOneRow(exchanged) && batch.length > 0) return oneByOne(seams, plan, batch);
     crew.finished.unshift(...batch);
     return { result: "trouble", error: exchanged };
   }
-  for (const row of exchanged.taken) taken(seams, plan, row);
+  for (const row of exchanged.taken) await taken(seams, plan, row);
   if (exchanged.outdated) return { result: "outdated" };
   return exchanged.taken.length > 0 ? { result: "moved" } : { result: "idle", asked: true };
 }
 
 /** Writes each outcome in a commit of its own; those that are refused alone are stuck, the others are not. */
-async function oneByOne(seams: TickSeams, settlements: readonly Settlement[]): Promise<Passed> {
+async function oneByOne(seams: TickSeams, plan: Plan, settlements: readonly Settlement[]): Promise<Passed> {
   for (const [index, settlement] of settlements.entries()) {
-    const exchanged = await exchange(seams, [settlement], null);
+    const exchanged = await exchange(seams, plan, { settle: [settlement], renew: [], claim: null });
     if (!(exchanged instanceof OutboxError)) continue;
     if (!isForOneRow(exchanged)) {
       seams.crew.finished.unshift(...settlements.slice(index));
@@ -82,26 +92,32 @@ async function oneByOne(seams: TickSeams, settlements: readonly Settlement[]): P
 }
 
 /** What was settled is counted and told. Whatever goes wrong is an answer, and then nothing was written. */
-async function exchange(
-  { connection, holder, counters, tell, drain }: TickSeams,
-  settle: readonly Settlement[],
-  claim: Exchange["claim"],
-): Promise<Exchanged | OutboxError> {
+async function exchange(seams: TickSeams, plan: Plan, terms: Pick<Exchange, "settle" | "renew" | "claim">): Promise<Exchanged | OutboxError> {
+  const { connection, holder, counters, tell, drain, leases } = seams;
+  const { settle, renew } = terms;
   let exchanged: Exchanged;
   try {
-    exchanged = await connection.use((store) => store.exchange({ settle, claim, holder }));
+    exchanged = await connection.use((store) => store.exchange({ ...terms, holder, circuit: plan.circuit }));
   } catch (error) {
     return error instanceof OutboxError ? error : new OutboxError("bug", `the store failed: ${String(error)}`, "please report it");
   }
+  leases.answered(renew, exchanged.renewed);
   for (const [index, { claim: dispatch, outcome }] of settle.entries()) {
     const told = exchanged.settled[index];
     if (told === undefined) continue;
-    const { move, result } = told;
+    const { move, result, circuit } = told;
     if (drain !== null && move.to === "pending" && move.nextAttemptAt <= drain.dueBy) drain.left.add(dispatch.seq);
     countSettled(counters, outcome, move, result);
     tell({ kind: "settled", dispatch, outcome, move, result });
+    tellCircuit(seams, plan, dispatch.deliver_to, circuit);
   }
   return exchanged;
+}
+
+function tellCircuit({ told, name }: TickSeams, plan: Plan, deliverTo: string, change: CircuitChange): void {
+  const topic = `circuit ${name} ${deliverTo}`;
+  if (change === "closed") told.end(topic, { kind: "circuit over", source: name, deliverTo });
+  else if (change !== null) told.begin(topic, { kind: "circuit", source: name, deliverTo, cooldownMs: plan.circuit.cooldownS * 1_000 }, "open");
 }
 
 /** Whether other outcomes may be written although this one was not: the database answers and refuses what it was told. */
@@ -110,7 +126,7 @@ function isForOneRow({ kind }: OutboxError): boolean {
 }
 
 function claimOf(
-  { faults, holder, crew, stuck, drain }: TickSeams,
+  { faults, isAlive, crew, stuck, drain }: TickSeams,
   plan: Plan,
   atMost: number,
   batch: readonly Settlement[],
@@ -118,7 +134,8 @@ function claimOf(
   return {
     dueBy: drain?.dueBy ?? null,
     atMost,
-    holder,
+    perDestination: plan.perDestination,
+    isAlive,
     inHand: [
       ...crew.rows(),
       ...stuck.settlements().map(({ claim }) => claim.seq),
@@ -130,9 +147,21 @@ function claimOf(
   };
 }
 
-function taken({ counters, tell, crew, stop }: TickSeams, plan: Plan, row: Dispatch): void {
+/** A claim older than this is renewed before its command starts: the process may have been frozen in between. */
+const STALE_CLAIM_S = 1;
+
+async function taken(seams: TickSeams, plan: Plan, row: Dispatch): Promise<void> {
+  const { counters, tell, crew, stop, clock } = seams;
   countTaken(counters, row);
-  if (row.status !== "delivering") tell({ kind: "ended", dispatch: row });
-  else if (stop.aborted) crew.release(row, plan);
-  else crew.start(row, plan);
+  if (row.status !== "delivering") return tell({ kind: "ended", dispatch: row });
+  if (stop.aborted) return crew.release(row, plan);
+  if (Math.abs(clock.now() - row.updated_at) > STALE_CLAIM_S && !(await isStillOurs(seams, plan, row))) return;
+  crew.start(row, plan);
+}
+
+/** Renews a claim; not renewed is not started, and what becomes of the row is decided by whoever has it. */
+async function isStillOurs(seams: TickSeams, plan: Plan, row: Dispatch): Promise<boolean> {
+  const renewal = { seq: row.seq, lockToken: row.lock_token ?? "", leaseS: leaseS(routeOf(plan, row.kind)) };
+  const exchanged = await exchange(seams, plan, { settle: [], renew: [renewal], claim: null });
+  return !(exchanged instanceof OutboxError) && exchanged.renewed[0] === true;
 }

@@ -1,12 +1,13 @@
 /** A database that does not answer: since when, whether it was told, how long until the next try, when it is time to go without. */
 import type { OutboxError } from "../core/errors.ts";
 import type { Clock } from "../core/seams.ts";
-import type { Tell } from "./report.ts";
 
 export interface Trouble {
   met(error: OutboxError): void;
   /** The database answers. */
   over(): void;
+  /** What was met last; null when there is none. */
+  error(): OutboxError | null;
   /** Since when it lasts, on the monotonic clock; null when there is none. */
   sinceMs(): number | null;
   /** How long to sleep before the next try: longer with every failure in a row. */
@@ -17,24 +18,33 @@ export interface Trouble {
 const LOCK_WORTH_TELLING_MS = 5_000;
 const FIRST_WAIT_MS = 100;
 
-export function trouble(clock: Clock, tell: Tell): Trouble {
+export interface TroubleTold {
+  /** It lasts long enough to be told. Called at every failure from then on. */
+  begins(error: OutboxError): void;
+  ends(): void;
+}
+
+export function trouble(clock: Clock, tell: TroubleTold): Trouble {
   let sinceMs: number | null = null;
-  let told = false;
+  let last: OutboxError | null = null;
   let failures = 0;
+  let first = true;
   return {
     met(error) {
       failures += 1;
       sinceMs ??= clock.monotonicMs();
-      if (told || (error.kind === "busy" && clock.monotonicMs() - sinceMs < LOCK_WORTH_TELLING_MS)) return;
-      told = true;
-      tell({ kind: "trouble", error });
+      last = error;
+      if (error.kind !== "busy" || clock.monotonicMs() - sinceMs >= LOCK_WORTH_TELLING_MS) tell.begins(error);
     },
     over() {
-      if (told) tell({ kind: "trouble over" });
+      // Always, not only after trouble of our own: another runner may have told of it.
+      if (last !== null || first) tell.ends();
+      first = false;
+      last = null;
       sinceMs = null;
-      told = false;
       failures = 0;
     },
+    error: () => last,
     sinceMs: () => sinceMs,
     waitMs: (longestMs) => Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 20), longestMs),
   };

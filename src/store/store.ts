@@ -11,12 +11,13 @@ import { type Figures, figures } from "./figures.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
-import type { Handle } from "./statement.ts";
+import { type Handle, statement } from "./statement.ts";
 import { ack, type AckOutcome, type Settled } from "./transitions.ts";
 import { asTrouble } from "./trouble.ts";
 
 export type { AckOutcome, Figures, Listed, OpenTerms, OperatorOutcome, Page, Settled };
 export type { Exchange, Exchanged, Renewal, Settlement } from "./exchange.ts";
+export type { CircuitChange, CircuitTerms } from "./gates.ts";
 export type { Selection } from "./selection.ts";
 
 export interface OperatorTerms {
@@ -43,6 +44,8 @@ export interface Store {
   exchange(terms: Exchange): Promise<Exchanged>;
   /** The earliest due time or lease end still ahead, epoch seconds. */
   nextMoment(): Promise<number | null>;
+  /** Whether another connection has committed since this was last asked; true the first time. */
+  changed(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -59,6 +62,7 @@ export async function openStore(terms: OpenTerms, seams: StoreSeams): Promise<St
 /** The store over a handle that is open, ours and up to date. */
 export function createStore(db: Handle, path: string, { clock, entropy }: StoreSeams): Store {
   let purged = false;
+  let dataVersion: number | null = null;
   const transact = async <T>(body: () => T): Promise<T> => {
     try {
       return db.transaction(body).immediate();
@@ -97,6 +101,13 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
     },
     figures: () => read(() => figures(db, clock.now())),
     exchange: (terms) => transact(() => exchange(db, terms, { clock, entropy })),
+    changed: () =>
+      read(() => {
+        const now = statement<{ data_version: number }>(db, `PRAGMA data_version`).get({})?.data_version ?? null;
+        const changed = now !== dataVersion;
+        dataVersion = now;
+        return changed;
+      }),
     nextMoment: () => read(() => nextMoment(db, clock.now())),
     close: async () => {
       // What was purged is overwritten in the file; the log still holds the old pages until it is emptied.

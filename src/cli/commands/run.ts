@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import type { Counters, Tell } from "../../dispatcher/report.ts";
 import { runForever, runOnce } from "../../dispatcher/run.ts";
-import { hostHolder } from "../../host.ts";
+import { hostHolders } from "../../host.ts";
 import { homeOf, namedFile, userFile } from "../../settings/locate.ts";
 import type { Loaded } from "../../settings/settings.ts";
 import { openStore } from "../../store/store.ts";
@@ -12,7 +12,7 @@ import type { Io } from "../io.ts";
 import { createLog } from "../log.ts";
 import { count, jsonLine } from "../output.ts";
 import type { Args } from "../parse.ts";
-import { carefulSettings, choiceOf, databaseOf, made } from "../place.ts";
+import { carefulSettings, choiceOf, made, sourcesOf } from "../place.ts";
 import { planOf } from "../plan.ts";
 import { rereading } from "../rereading.ts";
 import { type Line, lineFor } from "../telling.ts";
@@ -24,9 +24,10 @@ export async function run(args: Args, io: Io): Promise<number> {
   const once = args.on("once");
   const loaded = await carefulSettings(args, io);
   const { stop, now, onHangup } = io.interrupts();
-  const database = databaseOf(args, io, loaded.settings);
+  const databases = sourcesOf(args, io, loaded.settings);
   const transport = createSpawnTransport(io.clock);
-  const planFrom = (from: Loaded) => planOf(from, { io, transport, database: database.path, cwd: home(io) });
+  const holders = await hostHolders();
+  const planFrom = (from: Loaded) => planOf(from, { io, transport, cwd: home(io) });
   let plan = planFrom(loaded);
   let log = logFor(loaded, once, io);
   const say = (level: Line["level"], text: string): void => log({ level, text, fields: {} });
@@ -41,22 +42,28 @@ export async function run(args: Args, io: Io): Promise<number> {
   const ran = await (once ? runOnce : runForever)({
     clock: io.clock,
     transport,
-    open: () => openStore({ ...made(database, io, args.on("allow-network-fs")), checkPlace: true, busyMs: BUSY_MS }, io),
+    sources: databases.map((database) => ({
+      name: database.name,
+      path: database.path,
+      open: () => openStore({ ...made(database, io, args.on("allow-network-fs")), checkPlace: true, busyMs: BUSY_MS }, io),
+    })),
     plan: () => {
       settings.current();
       return plan;
     },
     tell,
-    holder: await hostHolder(),
+    holder: holders.own,
+    isAlive: (holder) => holders.isAlive(holder),
     stop,
     now,
     onWake: (wake) => {
       settings.onChange((fresh) => {
-        const named = databaseOf(args, io, fresh.settings).path;
+        const named = sourcesOf(args, io, fresh.settings).map(({ path }) => path);
         plan = planFrom(fresh);
         log = logFor(fresh, once, io);
         say("info", `settings read again${fresh.file === null ? "" : ` from ${fresh.file}`}`);
-        if (named !== database.path) say("warn", `the settings now name another database (${named}); start run again to use it`);
+        if (named.join("\0") !== databases.map(({ path }) => path).join("\0"))
+          say("warn", `the settings now name other databases (${named.join(", ")}); start run again to drain them`);
         wake();
       });
     },

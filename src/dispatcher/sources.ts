@@ -1,0 +1,173 @@
+/**
+ * One of the databases that a runner drains: its connection, its commands in hand, its trouble. What is wrong with one is told
+ * and waited for without keeping the others.
+ */
+import { OutboxError } from "../core/errors.ts";
+import type { Settlement, Store } from "../store/store.ts";
+import type { Transport } from "../transport/transport.ts";
+import { connection } from "./connection.ts";
+import { crew } from "./crew.ts";
+import { leases } from "./lease.ts";
+import type { Plan } from "./plan.ts";
+import { stuck } from "./stuck.ts";
+import { type Passed, tick, type TickSeams } from "./tick.ts";
+import { patienceMs, trouble } from "./trouble.ts";
+import type { Told } from "./told.ts";
+import { type Watcher, watcher } from "./wake.ts";
+
+/** Where a source is and how it is opened. */
+export interface SourceSpec {
+  /** As the settings call it: `default`, `shop`. */
+  readonly name: string;
+  readonly path: string;
+  readonly open: () => Promise<Store>;
+}
+
+export interface Source {
+  readonly name: string;
+  readonly path: string;
+  /**
+   * One pass, unless it is left alone because of trouble.
+   * @param slots how many commands more may run
+   */
+  pass(plan: Plan, slots: number): Promise<Passed>;
+  /** Whether another process has changed it since this was last asked; true when that cannot be known. */
+  changed(): Promise<boolean>;
+  /** Commands that run and outcomes that are refused: what takes slots. */
+  slotsTaken(): number;
+  running(): number;
+  unwritten(): readonly Settlement[];
+  /** Whether something finished that a pass could write now. */
+  wantsPass(): boolean;
+  /** Nothing more is claimed from it. */
+  retire(): void;
+  isRetired(): boolean;
+  /** It has become newer than this binary. */
+  isOutdated(): boolean;
+  /** No command runs and every outcome is written. */
+  isDone(): boolean;
+  /** The trouble that it is in; null when it answers. */
+  error(): OutboxError | null;
+  /** Whether it ever answered. */
+  hasAnswered(): boolean;
+  /** Why a runner that is to end goes without all its outcomes; null while there is patience left. */
+  givesUp(stoppedAtMs: number | null): OutboxError | null;
+  /** Milliseconds until it wants another pass by itself; Infinity when nothing is ahead. */
+  untilMs(): Promise<number>;
+  /** Work of the store that is not a tick. Null when the database does not answer. */
+  quietly<T>(work: (store: Store) => Promise<T>): Promise<T | null>;
+  /** Looks whether the file is still the one that is open, and opens the new one when it is not. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type SourceSeams = Omit<TickSeams, "connection" | "crew" | "stuck" | "leases" | "name"> & {
+  readonly transport: Transport;
+  readonly kill: AbortSignal;
+  readonly told: Told;
+  /** Wakes the runner. */
+  readonly ring: () => void;
+  /** Called when something happened to the file. Null: it is not watched. */
+  readonly onEvent: (() => void) | null;
+};
+
+/** Longest sleep between two tries while outcomes wait to be written, or while another process holds the lock. */
+const LONGEST_RETRY_MS = 1_000;
+
+export function source(spec: SourceSpec, seams: SourceSeams): Source {
+  const { clock, told, drain } = seams;
+  const store = connection(spec.open);
+  const minded = leases(clock);
+  const hands = crew({ clock, transport: seams.transport, database: spec.path, kill: seams.kill, leases: minded, ring: seams.ring });
+  const refused = stuck(clock);
+  const lasting = trouble(clock, {
+    begins: (error) => told.begin(`source ${spec.path}`, { kind: "trouble", source: spec.name, error }, error.message),
+    ends: () => told.end(`source ${spec.path}`, { kind: "trouble over", source: spec.name }),
+  });
+  const parts: TickSeams = { ...seams, name: spec.name, connection: store, crew: hands, stuck: refused, leases: minded };
+  const eyes: Watcher | null = seams.onEvent === null ? null : watcher(spec.path, seams.onEvent);
+  let retired = false;
+  let outdated = false;
+  let answered = false;
+  let restsUntilMs = 0;
+  const unwritten = (): Settlement[] => [...refused.settlements(), ...hands.finished];
+  const isRetired = (): boolean => retired || outdated || seams.stop.aborted;
+
+  return {
+    name: spec.name,
+    path: spec.path,
+    async pass(plan, slots) {
+      if (clock.monotonicMs() < restsUntilMs) return { result: "idle", asked: false };
+      const passed = await tick(parts, plan, isRetired() ? 0 : slots);
+      if (passed.result === "trouble") {
+        lasting.met(passed.error);
+        const urgent = passed.error.kind === "busy" || unwritten().length > 0 || drain || isRetired();
+        restsUntilMs = clock.monotonicMs() + lasting.waitMs(urgent ? LONGEST_RETRY_MS : plan.intervalMs);
+      } else if (passed.result !== "idle" || passed.asked) {
+        outdated ||= passed.result === "outdated";
+        answered = true;
+        lasting.over();
+      }
+      return passed;
+    },
+    async changed() {
+      if (!store.isOpen()) return true;
+      try {
+        return await store.use((open) => open.changed());
+      } catch {
+        return true;
+      }
+    },
+    slotsTaken: () => hands.running() + refused.settlements().length,
+    running: hands.running,
+    unwritten,
+    wantsPass: () => hands.finished.length > 0 && clock.monotonicMs() >= restsUntilMs,
+    retire: () => {
+      retired = true;
+    },
+    isRetired,
+    isOutdated: () => outdated,
+    isDone: () => hands.running() === 0 && unwritten().length === 0,
+    error: () => lasting.error(),
+    hasAnswered: () => answered,
+    givesUp(stoppedAtMs) {
+      const error = lasting.error();
+      const first = error === null ? refused.first() : { error, sinceMs: lasting.sinceMs() ?? 0 };
+      if (first === null || hands.running() > 0 || (error === null && hands.finished.length > 0)) return null;
+      const sinceMs = Math.max(first.sinceMs, hands.lastFinishedMs(), stoppedAtMs ?? 0);
+      return clock.monotonicMs() - sinceMs >= patienceMs(first.error, unwritten().length > 0, isRetired()) ? first.error : null;
+    },
+    async untilMs() {
+      const restMs = restsUntilMs - clock.monotonicMs();
+      if (restMs > 0) return restMs;
+      const own = Math.min(refused.againInMs(), minded.nextInMs());
+      if (isRetired()) return own;
+      const moment = await this.quietly((open) => open.nextMoment());
+      return moment === null ? own : Math.min(own, Math.max(1, (moment - clock.now()) * 1_000));
+    },
+    async quietly(work) {
+      if (clock.monotonicMs() < restsUntilMs) return null;
+      try {
+        return await store.use(work);
+      } catch {
+        return null; // the next pass meets it and says so
+      }
+    },
+    async check() {
+      if (eyes?.check() === "replaced") await closeQuietly(store.close);
+    },
+    async close() {
+      eyes?.close();
+      await closeQuietly(store.close);
+    },
+  };
+}
+
+/** A handle that cannot be closed dies with the process; the trouble was told when it began. */
+async function closeQuietly(close: () => Promise<void>): Promise<void> {
+  try {
+    await close();
+  } catch {
+    // Nothing is left to save.
+  }
+}

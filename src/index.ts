@@ -100,6 +100,7 @@ export interface ListFilter {
   readonly kind?: string | readonly string[] | undefined;
   readonly deliver_to?: string | readonly string[] | undefined;
   readonly dedup_key?: string | readonly string[] | undefined;
+  readonly ordering_key?: string | readonly string[] | undefined;
   /** Last word of the reason of the last move: `max_attempts`. */
   readonly reason?: string | readonly string[] | undefined;
   /** Last move at or after, epoch seconds. */
@@ -124,6 +125,7 @@ export function list(db: Database, filter: ListFilter = {}): Listed[] {
     kind,
     deliver_to: to,
     dedup_key: dedupKey,
+    ordering_key: orderingKey,
     reason,
     since,
     before,
@@ -140,6 +142,7 @@ export function list(db: Database, filter: ListFilter = {}): Listed[] {
     kind: several(kind) ?? [],
     to: several(to) ?? [],
     dedupKey: several(dedupKey) ?? [],
+    orderingKey: several(orderingKey) ?? [],
     reason: several(reason) ?? [],
     ...(since === undefined ? {} : { since }),
     ...(before === undefined ? {} : { before }),

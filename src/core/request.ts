@@ -12,6 +12,8 @@ export interface EnqueueRequest {
   /** A plain object; absent and null are `{}`. */
   readonly body?: object | null | undefined;
   readonly dedup_key?: string | null | undefined;
+  /** Dispatches of one key are sent one after the other, in the order in which they were committed. */
+  readonly ordering_key?: string | null | undefined;
   readonly ack_required?: boolean | null | undefined;
   readonly max_attempts?: number | null | undefined;
   /** Epoch seconds. */
@@ -29,6 +31,7 @@ export interface CheckedRequest {
   readonly deliver_to: string;
   readonly body: string;
   readonly dedup_key: string | null;
+  readonly ordering_key: string | null;
   readonly ack_required: boolean;
   readonly max_attempts: number;
   readonly expires_at: number | null;
@@ -57,6 +60,7 @@ const TEXT_LIMITS = {
   kind: 255,
   deliver_to: 8_192,
   dedup_key: 1_024,
+  ordering_key: 1_024,
   session_id: 255,
   schedule_run_id: 255,
   emitter_role: 255,
@@ -86,6 +90,7 @@ export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DE
     deliver_to: requiredText(request.deliver_to, "deliver_to"),
     body: bodyOf(request, bodyText, limits.payloadBytes),
     dedup_key: optionalText(request.dedup_key, "dedup_key"),
+    ordering_key: optionalText(request.ordering_key, "ordering_key"),
     ack_required: request.ack_required ?? false,
     max_attempts: attemptsField(request.max_attempts ?? limits.maxAttempts),
     expires_at: expiresAt,

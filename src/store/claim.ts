@@ -4,6 +4,7 @@
  * are not `ready`, and their destinations are not due (migration 0002).
  */
 import type { Dispatch } from "../core/dispatch.ts";
+import { COLUMNS } from "./columns.ts";
 import { type Handle, type Params, statement } from "./statement.ts";
 
 /** What a claim may take. Times are epoch seconds. */
@@ -29,15 +30,36 @@ export interface ClaimTerms {
 
 const OURS = `status IN ('pending', 'delivering')`;
 
-/** The lease of row `o`, null when its kind is not claimed. */
-const LEASE = `CASE WHEN EXISTS (SELECT 1 FROM json_each($kinds) k WHERE k.key = o.kind)
+/** The lease of row `o`'s kind, null when it is not claimed. */
+const LEASE = `CASE WHEN $kinds IS NOT NULL AND o.kind IN (SELECT k.key FROM json_each($kinds) k)
   THEN (SELECT k.value FROM json_each($kinds) k WHERE k.key = o.kind) ELSE $fallback END`;
 
-/** A stale row of a process that still lives on this host gets one more lease: it may only be slow (DESIGN section 8). */
-const ABANDONED = `(o.status = 'pending' OR o.holder IS NULL OR o.holder NOT IN (SELECT value FROM json_each($alive))
-  OR o.next_attempt_at + coalesce(${LEASE}, 0) <= $now)`;
+// The guards, each written once: `o` is the row, `d` its destination. All of them must hold for a claim.
 
-const NOT_IN_HAND = `o.seq NOT IN (SELECT value FROM json_each($in_hand))`;
+const DUE = `o.next_attempt_at <= $due_by`;
+/** It has not come to its end. */
+const LASTS = `o.attempt < o.max_attempts AND (o.expires_at IS NULL OR o.expires_at > $now)`;
+/** Nothing holds it and no earlier row of its key is under way. */
+const ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;
+/**
+ * No other row of its key is live: a row that an operator put back must not join a younger one that runs. One whose lease is over
+ * does not count, or the two would wait for each other for ever.
+ */
+const ALONE = `(o.ordering_key IS NULL OR NOT EXISTS (SELECT 1 FROM main.dispatch_outbox p INDEXED BY dispatch_key_flight
+  WHERE p.ordering_key = o.ordering_key AND p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq <> o.seq))`;
+/** Something can send its kind. (Two lists, made once a statement: a row must not cost a look through a map.) */
+const ROUTED = `CASE WHEN $kinds IS NULL THEN $fallback IS NOT NULL ELSE o.kind IN (SELECT k.key FROM json_each($kinds) k WHERE k.value IS NOT NULL)
+  OR ($fallback IS NOT NULL AND o.kind NOT IN (SELECT k.key FROM json_each($kinds) k)) END`;
+const NOT_IN_HAND = `($in_hand IS NULL OR o.seq NOT IN (SELECT value FROM json_each($in_hand)))`;
+/** A stale row of a process that still lives on this host gets one more lease: it may only be slow (DESIGN section 8). */
+const ABANDONED = `(o.status = 'pending' OR o.holder IS NULL OR $alive IS NULL OR o.holder NOT IN (SELECT value FROM json_each($alive))
+  OR o.next_attempt_at + coalesce(${LEASE}, 0) <= $now)`;
+/** Its circuit is closed, or its cooldown is over. */
+const LET_THROUGH = `(d.open_until IS NULL OR $circuits = 0 OR d.open_until <= $due_by)`;
+/** Live claims leave room for another; after a cooldown for one alone, the probe, over all runners. */
+const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight
+  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)
+  < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;
 
 /**
  * Ends one due row that is past its expiry or out of attempts. That needs no permission: also held rows, rows behind a
@@ -64,85 +86,139 @@ export function endNext(db: Handle, terms: ClaimTerms): Dispatch | null {
        SELECT seq FROM (
          SELECT seq FROM (
            SELECT o.seq FROM main.dispatch_outbox o INDEXED BY dispatch_expiry
-           WHERE o.${OURS} AND o.expires_at IS NOT NULL AND o.expires_at <= $now AND o.next_attempt_at <= $due_by AND ${NOT_IN_HAND} AND ${ABANDONED}
+           WHERE o.${OURS} AND o.expires_at IS NOT NULL AND o.expires_at <= $now AND ${DUE} AND ${NOT_IN_HAND} AND ${ABANDONED}
            ORDER BY o.expires_at LIMIT 1)
          UNION ALL
          SELECT seq FROM (
            SELECT o.seq FROM main.dispatch_outbox o INDEXED BY dispatch_spent
-           WHERE o.${OURS} AND o.attempt >= o.max_attempts AND o.next_attempt_at <= $due_by AND ${NOT_IN_HAND} AND ${ABANDONED}
+           WHERE o.${OURS} AND o.attempt >= o.max_attempts AND ${DUE} AND ${NOT_IN_HAND} AND ${ABANDONED}
            ORDER BY o.next_attempt_at LIMIT 1))
        LIMIT 1)
-     RETURNING *`,
+     RETURNING ${COLUMNS}`,
   ).get(params(terms));
 }
 
+/** The move of a claim; what follows it says of which row. */
+const CLAIM = `UPDATE main.dispatch_outbox AS o SET
+  status = 'delivering', reason_code = 'dispatch.delivering.attempt', attempt = attempt + 1, lock_token = $token, holder = $holder,
+  reason_summary = 'attempt ' || (attempt + 1) || ' of ' || max_attempts
+    || CASE WHEN status = 'delivering' THEN '; the runner of attempt ' || attempt || ' vanished' ELSE '' END,
+  next_attempt_at = $now + ${LEASE}, metadata = json_object('attempt', attempt + 1), updated_at = $now, source = 'scheduler', actor = $holder`;
+
 /**
  * Claims one row: of the due destination with the fewest live claims, its first. Run it until it answers null.
+ *
+ * The walk goes by `flight` and then by who has waited longest, one level after the other: destinations that are full stand
+ * behind all that are not, so nobody pays for them. It stops at the first that passes; CROSS JOIN keeps SQLite from another order.
+ * A destination whose first row has come to its end waits for `endNext`: looking further would read all that ended with it.
  * @param token a fresh lock token
  */
 export function claimNext(db: Handle, terms: ClaimTerms, token: string): Dispatch | null {
-  return statement<Dispatch>(
-    db,
-    `UPDATE main.dispatch_outbox AS o SET
-       status = 'delivering', reason_code = 'dispatch.delivering.attempt', attempt = attempt + 1, lock_token = $token, holder = $holder,
-       reason_summary = 'attempt ' || (attempt + 1) || ' of ' || max_attempts
-         || CASE WHEN status = 'delivering' THEN '; the runner of attempt ' || attempt || ' vanished' ELSE '' END,
-       next_attempt_at = $now + ${LEASE}, metadata = json_object('attempt', attempt + 1), updated_at = $now, source = 'scheduler', actor = $holder
-     WHERE seq = coalesce(${QUIET}, ${BUSY})
-     RETURNING *`,
-  ).get({ ...params(terms), token, per_destination: terms.perDestination, circuits: terms.circuits ? 1 : 0 });
+  return statement<Dispatch>(db, NEXT).get({ ...params(terms), ...gates(terms), token });
 }
 
-/** The first row that may start for destination `d`. */
+/** The first due row of destination `d` that may go, but for its end. */
 const FIRST = `(SELECT o.seq FROM main.dispatch_outbox o INDEXED BY dispatch_ready
-  WHERE o.deliver_to = d.deliver_to AND o.${OURS} AND o.ready = 1 AND o.next_attempt_at <= $due_by
-    AND o.attempt < o.max_attempts AND (o.expires_at IS NULL OR o.expires_at > $now)
-    AND (SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)
-    AND NOT EXISTS (SELECT 1 FROM main.dispatch_outbox p INDEXED BY dispatch_key_flight
-      WHERE p.ordering_key = o.ordering_key AND p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq <> o.seq)
-    AND ${LEASE} IS NOT NULL AND ${NOT_IN_HAND} AND ${ABANDONED}
+  WHERE o.deliver_to = d.deliver_to AND o.${OURS} AND o.ready = 1 AND ${DUE}
+    AND ${ROUTED} AND ${ITS_TURN} AND ${ALONE} AND ${NOT_IN_HAND} AND ${ABANDONED}
   ORDER BY o.next_attempt_at, o.seq LIMIT 1)`;
 
-/**
- * The due destination that has waited longest among those with no live claim. The walk passes over no more destinations
- * than have one, which runners and their concurrency bound.
- */
-const QUIET = `(SELECT first FROM (
-    SELECT ${FIRST} AS first, d.wake_at FROM main.dispatch_destinations d INDEXED BY dispatch_wake
-    WHERE d.wake_at IS NOT NULL AND d.wake_at <= $due_by
-      AND NOT EXISTS (SELECT 1 FROM main.dispatch_outbox f INDEXED BY dispatch_flight
-        WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)
-    ORDER BY d.wake_at)
-  WHERE first IS NOT NULL LIMIT 1)`;
+const NEXT = `${CLAIM}
+  WHERE seq = (
+    WITH RECURSIVE level (n) AS (
+      SELECT min(flight) FROM main.dispatch_destinations INDEXED BY dispatch_wake
+      UNION ALL
+      SELECT (SELECT min(d.flight) FROM main.dispatch_destinations d INDEXED BY dispatch_wake WHERE d.flight > n) FROM level WHERE n IS NOT NULL)
+    SELECT o.seq FROM level CROSS JOIN main.dispatch_destinations d INDEXED BY dispatch_wake CROSS JOIN main.dispatch_outbox o
+    WHERE d.flight = level.n AND d.wake_at <= $due_by AND ${ROOM} AND o.seq = ${FIRST} AND ${LASTS}
+    LIMIT 1)
+  RETURNING ${COLUMNS}`;
 
-/** Else the one with the fewest that has room: found from the claims in flight, so again bounded by them. */
-const BUSY = `(SELECT first FROM (
-    SELECT ${FIRST} AS first, d.wake_at, f.live FROM (
-      SELECT deliver_to, count(*) AS live FROM main.dispatch_outbox INDEXED BY dispatch_flight
-      WHERE status = 'delivering' AND next_attempt_at > $now GROUP BY deliver_to) f
-    CROSS JOIN main.dispatch_destinations d ON d.deliver_to = f.deliver_to
-    WHERE d.wake_at <= $due_by AND f.live < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END
-    ORDER BY f.live, d.wake_at)
-  WHERE first IS NOT NULL LIMIT 1)`;
+/** Claims exactly this row, by the same guards. @returns null when one of them is in its way */
+export function claimThis(db: Handle, seq: number, terms: ClaimTerms, token: string): Dispatch | null {
+  return statement<Dispatch>(
+    db,
+    `${CLAIM}
+     WHERE seq = (
+       SELECT o.seq FROM main.dispatch_outbox o CROSS JOIN main.dispatch_destinations d ON d.deliver_to = o.deliver_to
+       WHERE o.seq = $seq AND o.${OURS} AND ${DUE} AND ${LASTS} AND ${ROUTED} AND ${ITS_TURN} AND ${ALONE} AND ${NOT_IN_HAND} AND ${ABANDONED}
+         AND ${LET_THROUGH} AND ${ROOM})
+     RETURNING ${COLUMNS}`,
+  ).get({ ...params(terms), ...gates(terms), seq, token });
+}
 
-/** Who holds rows whose lease is over: the caller knows which of these processes still live. */
-export function staleHolders(db: Handle, now: number): string[] {
+/** What keeps a row from being claimed. */
+export type Refusal = "not due" | "expired" | "no route" | "held" | "behind its key" | "circuit open" | "destination full" | "taken";
+
+/** Why `claimThis` refuses a row. */
+export function refusalOf(db: Handle, seq: number, terms: ClaimTerms): Refusal {
+  const { now = null, due_by = null, kinds = null, fallback = null } = params(terms);
+  const found = statement<{ why: Refusal }>(
+    db,
+    `SELECT CASE
+       WHEN NOT (${LASTS}) THEN 'expired'
+       WHEN NOT (${DUE}) THEN 'not due'
+       WHEN (SELECT t.held_by FROM main.dispatch_turn t WHERE t.seq = o.seq) IS NOT NULL THEN 'held'
+       WHEN NOT (${ITS_TURN} AND ${ALONE}) THEN 'behind its key'
+       WHEN NOT (${LET_THROUGH}) THEN 'circuit open'
+       WHEN NOT (${ROOM}) THEN CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN 'destination full' ELSE 'circuit open' END
+       WHEN NOT (${ROUTED}) THEN 'no route'
+       ELSE 'taken' END AS why
+     FROM main.dispatch_outbox o CROSS JOIN main.dispatch_destinations d ON d.deliver_to = o.deliver_to WHERE o.seq = $seq`,
+  ).get({ now, due_by, kinds, fallback, ...gates(terms), seq });
+  return found?.why ?? "taken";
+}
+
+/** Takes leases that ran out off the claims in flight of their destinations, so that dead runners' rows cost nobody a slot. */
+export function recount(db: Handle, now: number): void {
+  statement(
+    db,
+    `UPDATE main.dispatch_destinations AS d SET flight = (
+       SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight
+       WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)
+     WHERE deliver_to IN (SELECT s.deliver_to FROM main.dispatch_outbox s INDEXED BY dispatch_due
+       WHERE s.${OURS} AND s.status = 'delivering' AND s.next_attempt_at <= $now)`,
+  ).run({ now });
+}
+
+/** Who holds rows whose lease is over by then: the caller knows which of these processes still live. */
+export function staleHolders(db: Handle, by: number): string[] {
   return statement<{ holder: string }>(
     db,
-    `SELECT DISTINCT holder FROM main.dispatch_outbox INDEXED BY dispatch_flight WHERE status = 'delivering' AND next_attempt_at <= $now AND holder IS NOT NULL`,
+    `SELECT DISTINCT s.holder FROM main.dispatch_outbox s INDEXED BY dispatch_due
+     WHERE s.${OURS} AND s.status = 'delivering' AND s.next_attempt_at <= $by AND s.holder IS NOT NULL`,
   )
-    .all({ now })
+    .all({ by })
     .map((row) => row.holder);
 }
 
-function params(terms: ClaimTerms): Params {
+/** When the first stale row of a living holder may be taken, epoch seconds: a lease after its lease. Null: there is none ahead. */
+export function patienceEnds(db: Handle, terms: Pick<ClaimTerms, "now" | "alive" | "kinds" | "fallbackLeaseS">): number | null {
+  const { now = null, kinds = null, fallback = null, alive = null } = params({ ...terms, dueBy: terms.now, holder: "", inHand: [] });
+  return (
+    statement<{ at: number | null }>(
+      db,
+      `SELECT min(at) AS at FROM (
+         SELECT o.next_attempt_at + coalesce(${LEASE}, 0) AS at FROM main.dispatch_outbox o INDEXED BY dispatch_due
+         WHERE o.${OURS} AND o.status = 'delivering' AND o.next_attempt_at <= $now AND o.holder IN (SELECT value FROM json_each($alive)))
+       WHERE at > $now`,
+    ).get({ now, kinds, fallback, alive })?.at ?? null
+  );
+}
+
+function params(terms: Omit<ClaimTerms, "perDestination" | "circuits">): Params {
   return {
     now: terms.now,
     due_by: Math.min(terms.dueBy, terms.now),
     holder: terms.holder,
     fallback: terms.fallbackLeaseS,
-    kinds: JSON.stringify(Object.fromEntries(terms.kinds)),
-    in_hand: JSON.stringify(terms.inHand),
-    alive: JSON.stringify(terms.alive),
+    // Null where there is nothing: opening an empty list costs a claim 2 µs.
+    kinds: terms.kinds.size === 0 ? null : JSON.stringify(Object.fromEntries(terms.kinds)),
+    in_hand: terms.inHand.length === 0 ? null : JSON.stringify(terms.inHand),
+    alive: terms.alive.length === 0 ? null : JSON.stringify(terms.alive),
   };
+}
+
+function gates(terms: ClaimTerms): Params {
+  return { per_destination: terms.perDestination, circuits: terms.circuits ? 1 : 0 };
 }

@@ -4,6 +4,8 @@ import { envelope, hasBody } from "../core/envelope.ts";
 import type { CheckedRequest } from "../core/request.ts";
 import { invariant } from "../core/errors.ts";
 import type { Entropy } from "../core/seams.ts";
+import { claimThis, type ClaimTerms, type Refusal, refusalOf } from "./claim.ts";
+import { endHolds } from "./gates.ts";
 import { type Handle, statement } from "./statement.ts";
 
 type Entered = Pick<
@@ -18,6 +20,7 @@ type Entered = Pick<
   | "ack_token"
   | "kind"
   | "deliver_to"
+  | "ordering_key"
   | "ack_required"
   | "payload"
   | "session_id"
@@ -35,11 +38,43 @@ export function enqueue(db: Handle, request: CheckedRequest, now: number, entrop
   return first === null ? insert(db, request, now, entropy) : answer(first, "duplicate", differences(first, request));
 }
 
+/** A row that was entered for its own program: claimed, or why not. */
+export interface Inline {
+  readonly answer: Answer;
+  /** The row, leased; null: it stays pending for a runner. */
+  readonly claim: Dispatch | null;
+  /** Null when it was claimed. */
+  readonly refusal: Refusal | "duplicate" | null;
+}
+
+/**
+ * Enters one dispatch and puts exactly that row through the guards of every claim, in the caller's transaction: so the program that
+ * entered it may send it itself, and takes no turn, slot or probe that is another's (ADR-003).
+ * @param terms of the claim; it is due now or not at all
+ */
+export function enqueueClaimed(
+  db: Handle,
+  request: CheckedRequest,
+  terms: Omit<ClaimTerms, "dueBy" | "inHand" | "alive">,
+  entropy: Entropy,
+): Inline {
+  const answer = enqueue(db, request, terms.now, entropy);
+  if (answer.outcome === "duplicate") return { answer, claim: null, refusal: "duplicate" };
+  endHolds(db, terms.now);
+  // It is due at its creation, which is rounded to the millisecond: perhaps up.
+  const now = Math.max(terms.now, Math.round(terms.now * 1_000) / 1_000);
+  const all = { ...terms, now, dueBy: now, inHand: [], alive: [] };
+  const claim = claimThis(db, answer.seq, all, entropy.token());
+  if (claim === null) return { answer, claim, refusal: refusalOf(db, answer.seq, all) };
+  const { status, attempt, next_attempt_at } = claim;
+  return { answer: { ...answer, status, attempt, next_attempt_at }, claim, refusal: null };
+}
+
 function byDedupKey(db: Handle, dedupKey: string): Entered | null {
   return statement<Entered>(
     db,
-    `SELECT seq, id, status, attempt, max_attempts, next_attempt_at, expires_at, ack_token, kind, deliver_to, ack_required, payload,
-       session_id, schedule_run_id, created_at, reason_code
+    `SELECT seq, id, status, attempt, max_attempts, next_attempt_at, expires_at, ack_token, kind, deliver_to, ordering_key,
+       ack_required, payload, session_id, schedule_run_id, created_at, reason_code
      FROM main.dispatch_outbox WHERE dedup_key = $dedup_key AND dedup_key IS NOT NULL`,
   ).get({ dedup_key: dedupKey });
 }
@@ -54,6 +89,7 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
     kind: request.kind,
     deliver_to: request.deliver_to,
     dedup_key: request.dedup_key,
+    ordering_key: request.ordering_key,
     max_attempts: request.max_attempts,
     next_attempt_at: dueAt,
     ack_required: request.ack_required ? 1 : 0,
@@ -76,9 +112,9 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
   };
   const entered = statement<{ seq: number }>(
     db,
-    `INSERT INTO main.dispatch_outbox (id, kind, deliver_to, payload, dedup_key, max_attempts, next_attempt_at, ack_required, ack_token,
+    `INSERT INTO main.dispatch_outbox (id, kind, deliver_to, payload, dedup_key, ordering_key, max_attempts, next_attempt_at, ack_required, ack_token,
        session_id, schedule_run_id, created_at, expires_at, updated_at, reason_code, reason_summary, source, actor)
-     VALUES ($id, $kind, $deliver_to, $payload, $dedup_key, $max_attempts, $next_attempt_at, $ack_required, $ack_token,
+     VALUES ($id, $kind, $deliver_to, $payload, $dedup_key, $ordering_key, $max_attempts, $next_attempt_at, $ack_required, $ack_token,
        $session_id, $schedule_run_id, $created_at, $expires_at, $created_at, 'dispatch.pending.enqueued', $reason_summary, 'system', 'enqueue_dispatch')
      RETURNING seq`,
   ).get(row);
@@ -108,6 +144,7 @@ function differences(first: Entered, request: CheckedRequest): string[] {
   const same: Readonly<Record<string, boolean>> = {
     kind: first.kind === request.kind,
     deliver_to: first.deliver_to === request.deliver_to,
+    ordering_key: first.ordering_key === request.ordering_key,
     body: hasBody(first.payload, request.body),
     // Not asked for is an answer too: the caller will not wait for an acknowledgement that the row demands.
     ack_required: (first.ack_required === 1) === request.ack_required,

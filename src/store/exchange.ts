@@ -3,7 +3,7 @@ import type { Dispatch } from "../core/dispatch.ts";
 import { type Move, moveAfter, type Policy } from "../core/lifecycle.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
-import { type ClaimTerms, claimNext, endNext, staleHolders } from "./claim.ts";
+import { type ClaimTerms, claimNext, endNext, recount, staleHolders } from "./claim.ts";
 import { type CircuitChange, type CircuitTerms, closeAll, endHolds, noteFailure, noteSuccess } from "./gates.ts";
 import { ownership, SCHEMA_VERSION } from "./migrate.ts";
 import type { Handle } from "./statement.ts";
@@ -60,6 +60,9 @@ export interface ExchangeSeams {
 /** How many rows one transaction ends (expired, exhausted), so that it stays short. */
 const ENDED_AT_ONCE = 256;
 
+/** Leases that run out while a transaction lasts are looked after too. */
+const SOON_S = 5;
+
 /** In one transaction of the caller's. Each part reads a fresh clock. */
 export function exchange(db: Handle, terms: Exchange, seams: ExchangeSeams): Exchanged {
   const settled = terms.settle.map((settlement) => settleOne(db, settlement, terms, seams));
@@ -91,10 +94,17 @@ function circuitAfter(db: Handle, deliverTo: string, outcome: Outcome, result: S
 
 function take(db: Handle, terms: Exchange, claim: NonNullable<Exchange["claim"]>, { clock, entropy }: ExchangeSeams): Dispatch[] {
   const { dueBy, atMost, isAlive, ...rest } = claim;
+  const routed = rest.fallbackLeaseS !== null || [...rest.kinds.values()].some((leaseS) => leaseS !== null);
   const began = clock.now();
   endHolds(db, began);
   if (terms.circuit.failures === 0) closeAll(db);
-  const fixed = { ...rest, holder: terms.holder, circuits: terms.circuit.failures > 0, alive: staleHolders(db, began).filter(isAlive) };
+  recount(db, began);
+  const fixed = {
+    ...rest,
+    holder: terms.holder,
+    circuits: terms.circuit.failures > 0,
+    alive: staleHolders(db, began + SOON_S).filter(isAlive),
+  };
   const fresh = (): ClaimTerms => {
     const now = clock.now();
     return { ...fixed, now, dueBy: dueBy ?? now };
@@ -106,7 +116,7 @@ function take(db: Handle, terms: Exchange, claim: NonNullable<Exchange["claim"]>
     ended.push(row);
   }
   const claimed: Dispatch[] = [];
-  while (claimed.length < atMost) {
+  while (routed && claimed.length < atMost) {
     const row = claimNext(db, fresh(), entropy.token());
     if (row === null) break;
     claimed.push(row);

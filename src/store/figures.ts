@@ -9,6 +9,10 @@ export interface Figures {
   readonly oldest_due_age: number;
   /** How many there are of each status. */
   readonly status: Readonly<Record<Status, number>>;
+  /** Circuits that are open, those past their cooldown included. */
+  readonly open_circuits: number;
+  /** Holds of operators that have not ended. */
+  readonly holds: number;
 }
 
 export function figures(db: Handle, now: number): Figures {
@@ -28,5 +32,16 @@ export function figures(db: Handle, now: number): Figures {
     db,
     `SELECT min(at) AS at FROM (${first("pending")} UNION ALL ${first("delivering")})`,
   ).get({ now });
-  return { depth: status.pending + status.delivering, oldest_due_age: oldest?.at == null ? 0 : now - oldest.at, status };
+  const gates = statement<{ open_circuits: number; holds: number }>(
+    db,
+    `SELECT (SELECT count(*) FROM main.dispatch_destinations INDEXED BY dispatch_open WHERE open_until IS NOT NULL) AS open_circuits,
+       (SELECT count(*) FROM main.dispatch_holds WHERE ends_at IS NULL OR ends_at > $now) AS holds`,
+  ).get({ now });
+  return {
+    depth: status.pending + status.delivering,
+    oldest_due_age: oldest?.at == null ? 0 : now - oldest.at,
+    status,
+    open_circuits: gates?.open_circuits ?? 0,
+    holds: gates?.holds ?? 0,
+  };
 }

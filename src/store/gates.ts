@@ -1,4 +1,5 @@
 /** What lets through and what does not: circuits of destinations, holds of operators. */
+import { invariant } from "../core/errors.ts";
 import { type Handle, statement } from "./statement.ts";
 
 /** When a destination's circuit opens, and for how long. `failures` 0 turns circuits off. */
@@ -10,7 +11,10 @@ export interface CircuitTerms {
 
 export type CircuitChange = "opened" | "closed" | "still open" | null;
 
-/** Notes that a started command failed. Enough failures in a row open the circuit; a failed probe starts a new cooldown. */
+/**
+ * Notes that a started command failed. Enough failures in a row open the circuit; a failed probe starts a new cooldown. One that
+ * began before the circuit opened changes no cooldown that still runs.
+ */
 export function noteFailure(db: Handle, deliverTo: string, terms: CircuitTerms, now: number): CircuitChange {
   if (terms.failures === 0) return null;
   const before = circuitOf(db, deliverTo);
@@ -18,7 +22,8 @@ export function noteFailure(db: Handle, deliverTo: string, terms: CircuitTerms, 
     db,
     `INSERT INTO main.dispatch_destinations (deliver_to, failures, failed_at, open_until) VALUES ($to, 1, $now, CASE WHEN $limit <= 1 THEN $now + $cooldown END)
      ON CONFLICT (deliver_to) DO UPDATE SET failures = failures + 1, failed_at = $now,
-       open_until = CASE WHEN failures + 1 >= $limit OR open_until IS NOT NULL THEN $now + $cooldown END
+       open_until = CASE WHEN open_until > $now THEN open_until
+         WHEN failures + 1 >= $limit OR open_until IS NOT NULL THEN $now + $cooldown END
      RETURNING open_until`,
   ).get({ to: deliverTo, now, limit: terms.failures, cooldown: terms.cooldownS });
   if (row?.open_until == null) return null;
@@ -37,14 +42,19 @@ export function noteSuccess(db: Handle, deliverTo: string): CircuitChange {
 
 /** Circuits were turned off: none stays open. */
 export function closeAll(db: Handle): void {
-  statement(db, `UPDATE main.dispatch_destinations SET open_until = NULL, failures = 0, failed_at = NULL WHERE open_until IS NOT NULL`).run(
-    {},
-  );
+  statement(
+    db,
+    `UPDATE main.dispatch_destinations INDEXED BY dispatch_open SET open_until = NULL, failures = 0, failed_at = NULL WHERE open_until IS NOT NULL`,
+  ).run({});
 }
 
 export interface Circuit {
   readonly deliver_to: string;
+  /** In a row. */
   readonly failures: number;
+  /** The last of them, epoch seconds. */
+  readonly failed_at: number;
+  /** End of the cooldown, epoch seconds; once it is past, one claim at a time may try. */
   readonly open_until: number;
 }
 
@@ -52,7 +62,8 @@ export interface Circuit {
 export function openCircuits(db: Handle): Circuit[] {
   return statement<Circuit>(
     db,
-    `SELECT deliver_to, failures, open_until FROM main.dispatch_destinations WHERE open_until IS NOT NULL ORDER BY deliver_to`,
+    `SELECT deliver_to, failures, failed_at, open_until FROM main.dispatch_destinations INDEXED BY dispatch_open
+     WHERE open_until IS NOT NULL ORDER BY deliver_to`,
   ).all({});
 }
 
@@ -90,6 +101,8 @@ export interface HoldTerms {
   readonly actor: string;
 }
 
+const HOLD = `id, deliver_to, kind, ordering_key, note, created_at, ends_at, actor`;
+
 /** Begins a hold, or changes note and end of the one that names the same. Stops claims and nothing else. */
 export function hold(db: Handle, scope: HoldScope, terms: HoldTerms): Hold {
   const names = { to: scope.deliverTo, kind: scope.kind, key: scope.orderingKey };
@@ -97,17 +110,18 @@ export function hold(db: Handle, scope: HoldScope, terms: HoldTerms): Hold {
   const changed = statement<Hold>(
     db,
     `UPDATE main.dispatch_holds SET ends_at = $ends, note = coalesce($note, note), actor = $actor, created_at = $now
-     WHERE deliver_to IS $to AND kind IS $kind AND ordering_key IS $key RETURNING *`,
+     WHERE deliver_to IS $to AND kind IS $kind AND ordering_key IS $key RETURNING ${HOLD}`,
   ).get({ ...names, ...what });
   const begun =
     changed ??
     statement<Hold>(
       db,
       `INSERT INTO main.dispatch_holds (deliver_to, kind, ordering_key, note, created_at, ends_at, actor)
-       VALUES ($to, $kind, $key, $note, $now, $ends, $actor) RETURNING *`,
+       VALUES ($to, $kind, $key, $note, $now, $ends, $actor) RETURNING ${HOLD}`,
     ).get({ ...names, ...what });
-  audit(db, "dispatch.hold", scope, terms, { note: terms.note, ends_at: terms.endsAt });
-  return begun as Hold;
+  invariant(begun !== null, "an INSERT that succeeds returns its row");
+  audit(db, "dispatch.hold", scope, terms, { note: begun.note, ends_at: terms.endsAt });
+  return begun;
 }
 
 /** Ends the hold that names exactly this. @returns how many ended: 0 or 1; with `all`, every hold */
@@ -124,16 +138,13 @@ export function resume(db: Handle, scope: HoldScope | "all", terms: { readonly n
   return removed.changes;
 }
 
-/** Ends holds whose time is over. */
+/** Ends holds whose time is over: their rows may go from here on. */
 export function endHolds(db: Handle, now: number): void {
   statement(db, `DELETE FROM main.dispatch_holds WHERE ends_at IS NOT NULL AND ends_at <= $now`).run({ now });
 }
 
 export function holds(db: Handle): Hold[] {
-  return statement<Hold>(
-    db,
-    `SELECT id, deliver_to, kind, ordering_key, note, created_at, ends_at, actor FROM main.dispatch_holds ORDER BY id`,
-  ).all({});
+  return statement<Hold>(db, `SELECT ${HOLD} FROM main.dispatch_holds ORDER BY id`).all({});
 }
 
 function audit(

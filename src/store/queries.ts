@@ -1,12 +1,13 @@
 /** Reading: one dispatch with what is known of it, lists, and when something will happen next. */
 import type { AdminEvent, Dispatch, DispatchRef, Transition } from "../core/dispatch.ts";
+import { COLUMNS } from "./columns.ts";
 import { type Selection, whereOf } from "./selection.ts";
 import { type Handle, statement } from "./statement.ts";
 
 export function byRef(db: Handle, ref: DispatchRef): Dispatch | null {
   return "id" in ref
-    ? statement<Dispatch>(db, `SELECT * FROM main.dispatch_outbox WHERE id = $id`).get({ id: ref.id })
-    : statement<Dispatch>(db, `SELECT * FROM main.dispatch_outbox WHERE seq = $seq`).get({ seq: ref.seq });
+    ? statement<Dispatch>(db, `SELECT ${COLUMNS} FROM main.dispatch_outbox WHERE id = $id`).get({ id: ref.id })
+    : statement<Dispatch>(db, `SELECT ${COLUMNS} FROM main.dispatch_outbox WHERE seq = $seq`).get({ seq: ref.seq });
 }
 
 /** The history of one dispatch, oldest first. */
@@ -53,17 +54,29 @@ export function list(db: Handle, page: Page): Listed[] {
   ).all({ ...params, ...(page.after === null ? {} : { after: page.after }), limit: page.limit === 0 ? -1 : page.limit });
 }
 
+/** Of so many destinations that are due already, and whose first row something else keeps, the row after it is looked at. */
+const LOOKED_AT = 64;
+
 /**
- * When something will happen next by itself, epoch seconds: a destination comes due or its cooldown ends, a lease runs out, a row
- * expires or is found spent, a hold ends. Null when nothing is ahead. A full destination is not: it waits for a settle.
+ * When something will happen next by itself, epoch seconds: a row comes due or a cooldown ends, a lease runs out, a row expires or
+ * is found spent, a hold ends. Null when nothing is ahead. A full destination is not: it waits for a settle.
  */
 export function nextMoment(db: Handle, now: number): number | null {
   return (
     statement<{ at: number | null }>(
       db,
-      `SELECT min(at) AS at FROM (
-         SELECT min(wake_at) AS at FROM main.dispatch_destinations INDEXED BY dispatch_wake WHERE wake_at IS NOT NULL AND wake_at > $now
-         UNION ALL SELECT min(next_attempt_at) FROM main.dispatch_outbox INDEXED BY dispatch_flight WHERE status = 'delivering' AND next_attempt_at > $now
+      `WITH RECURSIVE level (n) AS (
+         SELECT min(flight) FROM main.dispatch_destinations INDEXED BY dispatch_wake
+         UNION ALL
+         SELECT (SELECT min(d.flight) FROM main.dispatch_destinations d INDEXED BY dispatch_wake WHERE d.flight > n) FROM level WHERE n IS NOT NULL)
+       SELECT min(at) AS at FROM (
+         SELECT (SELECT min(d.wake_at) FROM main.dispatch_destinations d INDEXED BY dispatch_wake WHERE d.flight = level.n AND d.wake_at > $now) AS at FROM level
+         UNION ALL SELECT min((SELECT min(r.next_attempt_at) FROM main.dispatch_outbox r INDEXED BY dispatch_ready
+           WHERE r.deliver_to = late.deliver_to AND r.status IN ('pending', 'delivering') AND r.ready = 1 AND r.next_attempt_at > $now))
+           FROM (SELECT d.deliver_to FROM level CROSS JOIN main.dispatch_destinations d INDEXED BY dispatch_wake
+             WHERE d.flight = level.n AND d.wake_at <= $now LIMIT ${LOOKED_AT}) late
+         UNION ALL SELECT min(next_attempt_at) FROM main.dispatch_outbox INDEXED BY dispatch_due
+           WHERE status IN ('pending', 'delivering') AND status = 'delivering' AND next_attempt_at > $now
          UNION ALL SELECT min(expires_at) FROM main.dispatch_outbox INDEXED BY dispatch_expiry
            WHERE status IN ('pending', 'delivering') AND expires_at IS NOT NULL AND expires_at > $now
          UNION ALL SELECT min(next_attempt_at) FROM main.dispatch_outbox INDEXED BY dispatch_spent

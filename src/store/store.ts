@@ -5,17 +5,36 @@
 import type { AdminEvent, Answer, Dispatch, DispatchRef, Transition } from "../core/dispatch.ts";
 import type { CheckedRequest } from "../core/request.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
-import { enqueue } from "./enqueue.ts";
+import { patienceEnds, staleHolders } from "./claim.ts";
+import { enqueue, enqueueClaimed, type Inline } from "./enqueue.ts";
 import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
 import { type Figures, figures } from "./figures.ts";
+import { type Circuit, type Hold, hold, holds, type HoldScope, openCircuits, resume } from "./gates.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
+import { type RetentionTerms, sweep, type Swept } from "./retention.ts";
 import { type Handle, statement } from "./statement.ts";
+import { note, over, standing } from "./told.ts";
 import { ack, type AckOutcome, type Settled } from "./transitions.ts";
 import { asTrouble } from "./trouble.ts";
 
-export type { AckOutcome, Figures, Listed, OpenTerms, OperatorOutcome, Page, Settled };
+export type {
+  AckOutcome,
+  Circuit,
+  Figures,
+  Hold,
+  HoldScope,
+  Inline,
+  Listed,
+  OpenTerms,
+  OperatorOutcome,
+  Page,
+  RetentionTerms,
+  Settled,
+  Swept,
+};
+export type { Refusal } from "./claim.ts";
 export type { Exchange, Exchanged, Renewal, Settlement } from "./exchange.ts";
 export type { CircuitChange, CircuitTerms } from "./gates.ts";
 export type { Selection } from "./selection.ts";
@@ -25,11 +44,32 @@ export interface OperatorTerms {
   readonly dryRun: boolean;
 }
 
+/** How one row is claimed at its entry. */
+export interface InlineTerms {
+  /** Host, pid and start time of this process. */
+  readonly holder: string;
+  /** Seconds. */
+  readonly leaseS: number;
+  /** Live claims for one destination, over all runners. */
+  readonly perDestination: number;
+  /** Whether circuits count. */
+  readonly circuits: boolean;
+}
+
+/** What a sleeping runner needs to know of stale rows of living processes, which wait one lease more. */
+export interface Patience {
+  readonly fallbackLeaseS: number | null;
+  readonly kinds: ReadonlyMap<string, number | null>;
+  readonly isAlive: (holder: string) => boolean;
+}
+
 export interface Store {
   /** Where it is, for messages. */
   readonly path: string;
   /** All or nothing; one answer for each request, in order. */
   enqueue(requests: readonly CheckedRequest[]): Promise<readonly Answer[]>;
+  /** Enters one dispatch and claims it, or says which guard was in its way: then it stays pending. */
+  enqueueClaimed(request: CheckedRequest, terms: InlineTerms): Promise<Inline>;
   ack(ref: DispatchRef, token: string): Promise<AckOutcome>;
   find(
     ref: DispatchRef,
@@ -42,8 +82,24 @@ export interface Store {
   figures(): Promise<Figures>;
   /** Settles finished attempts and claims the next ones, in one commit. */
   exchange(terms: Exchange): Promise<Exchanged>;
-  /** The earliest due time or lease end still ahead, epoch seconds. */
-  nextMoment(): Promise<number | null>;
+  /** When something will happen next by itself, epoch seconds; null: nothing is ahead. */
+  nextMoment(patience?: Patience): Promise<number | null>;
+  /** `forS`: how long it lasts; null: until somebody resumes. A hold that names the same is changed. */
+  hold(scope: HoldScope, terms: { readonly actor: string; readonly forS: number | null; readonly note: string | null }): Promise<Hold>;
+  /** @returns how many holds ended: of a scope 0 or 1 */
+  resume(scope: HoldScope | "all", terms: { readonly actor: string }): Promise<number>;
+  /** Oldest first. */
+  holds(): Promise<readonly Hold[]>;
+  /** Open circuits, those past their cooldown included. */
+  circuits(): Promise<readonly Circuit[]>;
+  /** One batch of what is older than its window. Call it while it says that there is more: that is one sweep, in one audit row. */
+  sweep(windows: RetentionTerms): Promise<Swept>;
+  /** Whether to tell what needs a person: over all runners when it begins or changes, and hourly. */
+  note(topic: string, text: string): Promise<"tell" | "quiet">;
+  /** What needed a person is over. @returns whether it was standing: then its end is told */
+  over(topic: string): Promise<boolean>;
+  /** The topics that stand and begin so. */
+  standing(prefix: string): Promise<readonly string[]>;
   /** Whether another connection has committed since this was last asked; true the first time. */
   changed(): Promise<boolean>;
   close(): Promise<void>;
@@ -54,6 +110,9 @@ export interface StoreSeams {
   readonly entropy: Entropy;
 }
 
+/** How long a batch of a sweep may keep others from writing, in milliseconds. */
+const SWEEP_MS = 20;
+
 /** Opens, or makes, a database and wraps it. @throws OutboxError */
 export async function openStore(terms: OpenTerms, seams: StoreSeams): Promise<Store> {
   return createStore(await openDatabase(terms), terms.path, seams);
@@ -62,6 +121,7 @@ export async function openStore(terms: OpenTerms, seams: StoreSeams): Promise<St
 /** The store over a handle that is open, ours and up to date. */
 export function createStore(db: Handle, path: string, { clock, entropy }: StoreSeams): Store {
   let purged = false;
+  let sweepId: number | null = null;
   let dataVersion: number | null = null;
   const transact = async <T>(body: () => T): Promise<T> => {
     try {
@@ -81,6 +141,8 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
   return {
     path,
     enqueue: (requests) => transact(() => requests.map((request) => enqueue(db, request, clock.now(), entropy))),
+    enqueueClaimed: (request, { leaseS, ...terms }) =>
+      transact(() => enqueueClaimed(db, request, { ...terms, now: clock.now(), fallbackLeaseS: leaseS, kinds: new Map() }, entropy)),
     ack: (ref, token) => transact(() => ack(db, ref, token, clock.now())),
     find: (ref) =>
       read(() => {
@@ -108,7 +170,33 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
         dataVersion = now;
         return changed;
       }),
-    nextMoment: () => read(() => nextMoment(db, clock.now())),
+    nextMoment: (patience) =>
+      read(() => {
+        const now = clock.now();
+        const first = nextMoment(db, now);
+        const alive = patience === undefined ? [] : staleHolders(db, now).filter(patience.isAlive);
+        const waits = patience === undefined || alive.length === 0 ? null : patienceEnds(db, { ...patience, now, alive });
+        return first === null || waits === null ? (first ?? waits) : Math.min(first, waits);
+      }),
+    hold: (scope, { actor, forS, note: text }) =>
+      transact(() => {
+        const now = clock.now();
+        return hold(db, scope, { now, actor, note: text, endsAt: forS === null ? null : now + forS });
+      }),
+    resume: (scope, { actor }) => transact(() => resume(db, scope, { now: clock.now(), actor })),
+    holds: () => read(() => holds(db)),
+    circuits: () => read(() => openCircuits(db)),
+    sweep: async (windows) => {
+      const began = clock.monotonicMs();
+      const isLate = (): boolean => clock.monotonicMs() - began >= SWEEP_MS;
+      const { auditId, ...swept } = await transact(() => sweep(db, { windows, now: clock.now(), isLate, auditId: sweepId }));
+      sweepId = swept.more ? auditId : null;
+      purged ||= swept.removed > 0;
+      return swept;
+    },
+    note: (topic, text) => transact(() => note(db, topic, text, clock.now())),
+    over: (topic) => transact(() => over(db, topic)),
+    standing: (prefix) => read(() => standing(db, prefix)),
     close: async () => {
       // What was purged is overwritten in the file; the log still holds the old pages until it is emptied.
       try {

@@ -384,6 +384,7 @@ describe("a history row that cannot be written", () => {
 
 describe("named constraints", () => {
   const BAD: Readonly<Record<string, Readonly<Record<string, string | number | null>>>> = {
+    ready_is_0_or_1: { ready: 2 }, // SQLite puts an added column before the constraints
     seq_is_positive: { seq: -1 },
     id_is_32_hex_digits: { id: "D".repeat(32) },
     kind_is_not_empty: { kind: "" },

@@ -1,12 +1,15 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { claimNext, claimThis, endNext, patienceEnds, recount, refusalOf, staleHolders } from "../../src/store/claim.ts";
 import { figures } from "../../src/store/figures.ts";
+import { closeAll, noteFailure, noteSuccess, openCircuits } from "../../src/store/gates.ts";
 import { purge } from "../../src/store/operator.ts";
 import { audit, byRef, history, nextMoment } from "../../src/store/queries.ts";
+import { sweep } from "../../src/store/retention.ts";
 import type { Handle } from "../../src/store/statement.ts";
 import { ack, settle } from "../../src/store/transitions.ts";
 import { moveAfter } from "../../src/core/lifecycle.ts";
-import { enter, memory, POLICY, T0, take } from "../fixtures/world.ts";
+import { enter, memory, POLICY, T0, take, terms } from "../fixtures/world.ts";
 
 /** The statements that the work prepares, as the handle sees them. */
 function statementsOf(db: Database, work: (db: Handle) => unknown): string[] {
@@ -36,11 +39,22 @@ function plan(db: Database, sql: string): string[] {
     .filter((detail) => /^(SCAN|SEARCH)/.test(detail) && !/VIRTUAL TABLE|^(SCAN|SEARCH) (\(subquery-\d+\)|CONSTANT ROW)/.test(detail));
 }
 
+/** The statements of a trigger, as they can be explained: with parameters for the row, without what it raises. */
+function bodyOf(trigger: string): string[] {
+  const body = trigger.slice(trigger.indexOf("BEGIN") + 5, trigger.lastIndexOf("END"));
+  return body
+    .replace(/RAISE\(ABORT, '[^']*'\)/g, "1")
+    .replace(/\b(NEW|OLD)\.(\w+)/g, "$$$1_$2")
+    .split(";")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
 /** Enough rows, and statistics of them, that the planner has a choice to get wrong. */
 function full(analyse: boolean): Database {
   const db = memory();
   db.transaction(() => {
-    for (let n = 0; n < 500; n++) enter(db, { dedup_key: `k${n}`, not_before: T0 + (n % 50) });
+    for (let n = 0; n < 500; n++) enter(db, { dedup_key: `k${n}`, deliver_to: `seat-${n % 20}`, not_before: T0 + (n % 50) });
   })();
   for (let n = 0; n < 200; n++) take(db, T0 + 20);
   db.run("UPDATE dispatch_outbox SET status = 'expired', reason_code = 'dispatch.expired.cancelled' WHERE seq % 2 AND status = 'pending'");
@@ -50,25 +64,124 @@ function full(analyse: boolean): Database {
 
 describe.each([false, true])("with statistics: %p", (analyse) => {
   const db = full(analyse);
+  /** Asking the view of one row. Holds are few: they are read. */
+  const TURN = ["SEARCH o USING INTEGER PRIMARY KEY (rowid=?)", "SEARCH p USING INDEX dispatch_line (ordering_key=? AND seq<?)", "SCAN h"];
   const DUE = "dispatch_outbox USING COVERING INDEX dispatch_due (status=? AND next_attempt_at>?)";
 
   function plans(work: (db: Handle) => unknown): string[][] {
     return db.transaction(() => statementsOf(db, work).map((sql) => plan(db, sql)))();
   }
 
-  test("the claim searches the index of due rows for each status and updates by number", () => {
-    const [claim = [], ...more] = plans((handle) => take(handle, T0 + 20));
-    expect(more).toEqual([]);
-    expect(claim.filter((step) => /dispatch_due/.test(step))).toEqual([
-      "SEARCH o USING INDEX dispatch_due (status=? AND next_attempt_at<?)",
-      "SEARCH o USING INDEX dispatch_due (status=? AND next_attempt_at<?)",
+  test("the claim walks the destinations by their claims and waiting time, and takes the first due row of the first that may go", () => {
+    expect(plans((handle) => claimNext(handle, terms(T0 + 20), "f"))).toEqual([
+      [
+        "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)",
+        "SEARCH dispatch_destinations USING COVERING INDEX dispatch_wake",
+        "SCAN level",
+        "SEARCH d USING COVERING INDEX dispatch_wake (flight>?)",
+        "SCAN level",
+        "SEARCH d USING INDEX dispatch_wake (flight=? AND wake_at<?)",
+        "SEARCH f USING COVERING INDEX dispatch_flight (deliver_to=? AND next_attempt_at>?)",
+        "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)",
+        "SEARCH o USING INDEX dispatch_ready (deliver_to=? AND next_attempt_at<?)",
+        ...TURN,
+        "SEARCH p USING COVERING INDEX dispatch_key_flight (ordering_key=? AND next_attempt_at>?)",
+      ],
     ]);
-    expect(claim).toContain("SEARCH dispatch_outbox USING INTEGER PRIMARY KEY (rowid=?)");
-    expect(claim).toHaveLength(3);
   });
 
-  test("the next moment is the first entry of the index for each status", () => {
-    expect(plans((handle) => nextMoment(handle, T0))).toEqual([[`SEARCH ${DUE}`, `SEARCH ${DUE}`]]);
+  test("one row is claimed, and refused, by its number", () => {
+    const steps = plans((handle) => [claimThis(handle, 1, terms(T0 + 20), "f"), refusalOf(handle, 1, terms(T0 + 20))]).flat();
+    expect(steps.filter((step) => !TURN.includes(step))).toEqual([
+      "SEARCH p USING COVERING INDEX dispatch_key_flight (ordering_key=? AND next_attempt_at>?)",
+      "SEARCH d USING PRIMARY KEY (deliver_to=?)",
+      "SEARCH f USING COVERING INDEX dispatch_flight (deliver_to=? AND next_attempt_at>?)",
+      "SEARCH d USING PRIMARY KEY (deliver_to=?)",
+      "SEARCH p USING COVERING INDEX dispatch_key_flight (ordering_key=? AND next_attempt_at>?)",
+      "SEARCH f USING COVERING INDEX dispatch_flight (deliver_to=? AND next_attempt_at>?)",
+    ]);
+  });
+
+  test("rows that ended are the first entries of two indexes", () => {
+    expect(plans((handle) => endNext(handle, terms(T0 + 20)))).toEqual([
+      [
+        "SEARCH dispatch_outbox USING INTEGER PRIMARY KEY (rowid=?)",
+        "SEARCH o USING INDEX dispatch_expiry (expires_at>? AND expires_at<?)",
+        "SEARCH o USING INDEX dispatch_spent (next_attempt_at<?)",
+      ],
+    ]);
+  });
+
+  test("leases that ran out are found by status and time", () => {
+    const STALE = "SEARCH s USING INDEX dispatch_due (status=? AND next_attempt_at<?)";
+    expect(plans((handle) => recount(handle, T0 + 20))).toEqual([
+      [
+        "SEARCH d USING PRIMARY KEY (deliver_to=?)",
+        STALE,
+        "SEARCH f USING COVERING INDEX dispatch_flight (deliver_to=? AND next_attempt_at>?)",
+      ],
+    ]);
+    expect(plans((handle) => staleHolders(handle, T0 + 20))).toEqual([[STALE]]);
+    expect(plans((handle) => patienceEnds(handle, terms(T0 + 20)))).toEqual([[STALE.replace(" s ", " o ")]]);
+  });
+
+  test("the next moment is the first entry of each index", () => {
+    expect(plans((handle) => nextMoment(handle, T0))).toEqual([
+      [
+        "SEARCH dispatch_destinations USING COVERING INDEX dispatch_wake",
+        "SCAN level",
+        "SEARCH d USING COVERING INDEX dispatch_wake (flight>?)",
+        "SCAN level",
+        "SEARCH d USING INDEX dispatch_wake (flight=? AND wake_at>?)",
+        "SCAN level",
+        "SEARCH d USING INDEX dispatch_wake (flight=? AND wake_at<?)",
+        "SEARCH late",
+        "SEARCH r USING INDEX dispatch_ready (deliver_to=? AND next_attempt_at>?)",
+        `SEARCH ${DUE}`,
+        "SEARCH dispatch_outbox USING INDEX dispatch_expiry (expires_at>?)",
+        "SEARCH dispatch_outbox USING INDEX dispatch_spent (next_attempt_at>?)",
+        "SEARCH dispatch_holds USING COVERING INDEX dispatch_hold_ends (ends_at>?)",
+      ],
+    ]);
+  });
+
+  test("circuits are noted by destination, and the open ones have an index", () => {
+    const circuit = { failures: 1, cooldownS: 60 };
+    expect(plans((handle) => [noteFailure(handle, "seat-1", circuit, T0), noteSuccess(handle, "seat-1")]).flat()).toEqual(
+      Array(3).fill("SEARCH dispatch_destinations USING PRIMARY KEY (deliver_to=?)"),
+    );
+    expect(plans((handle) => closeAll(handle)).flat()).toEqual(["SEARCH dispatch_destinations USING INDEX dispatch_open (open_until>?)"]);
+    expect(plans((handle) => openCircuits(handle)).flat()).toEqual([
+      "SEARCH dispatch_destinations USING INDEX dispatch_open (open_until>?)",
+    ]);
+  });
+
+  test("a sweep removes by status and age, and forgets destinations from the end where the idle ones stand", () => {
+    const sweeps = { windows: { deliveredS: 1, deadLetterS: 1 }, now: T0 + 1e6, isLate: () => true, auditId: null };
+    const steps = plans((handle) => sweep(handle, sweeps)).flat();
+    expect(new Set(steps)).toEqual(
+      new Set([
+        "SEARCH dispatch_outbox USING INTEGER PRIMARY KEY (rowid=?)",
+        "SEARCH dispatch_outbox USING COVERING INDEX dispatch_finished (status=? AND updated_at<?)",
+        "SEARCH status_transitions USING INDEX status_transitions_of_entity (entity_id=?)",
+        "SEARCH dispatch_destinations USING PRIMARY KEY (deliver_to=?)",
+        "SEARCH d USING INDEX dispatch_wake (flight=? AND wake_at=?)",
+        "SEARCH o USING COVERING INDEX dispatch_flight (deliver_to=?)",
+        "SCAN dispatch_told",
+      ]),
+    );
+  });
+
+  test("no trigger reads a table of dispatches but by an index", () => {
+    const triggers = db.query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
+    expect(triggers.length).toBeGreaterThan(10);
+    for (const { name, sql } of triggers) {
+      const steps = bodyOf(sql).flatMap((part) => plan(db, part));
+      const scans = steps.filter((step) => /^SCAN/.test(step) && !/^SCAN (h|dispatch_holds|dispatch_edges)\b/.test(step));
+      // A hold that names neither destination nor key reads every row that waits, and no other.
+      const all = ["SCAN dispatch_outbox USING INDEX dispatch_ready", "SCAN dispatch_outbox USING INDEX dispatch_due"];
+      expect([name, scans.filter((step) => !(name.startsWith("dispatch_hold_") && all.includes(step)))]).toEqual([name, []]);
+    }
   });
 
   test("a dedup key is looked up in its index", () => {
@@ -107,7 +220,8 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
   });
 
   test("the oldest due row is the first entry of the index for each status", () => {
-    const [, oldest] = plans((handle) => figures(handle, T0 + 20));
+    const [, oldest, gates] = plans((handle) => figures(handle, T0 + 20));
     expect(oldest).toEqual(Array(2).fill("SEARCH dispatch_outbox USING COVERING INDEX dispatch_due (status=? AND next_attempt_at<?)"));
+    expect(gates).toEqual(["SEARCH dispatch_destinations USING COVERING INDEX dispatch_open (open_until>?)", "SCAN dispatch_holds"]);
   });
 });

@@ -172,21 +172,22 @@ describe("nextMoment()", () => {
 
 describe("figures()", () => {
   const ZERO = { pending: 0, delivering: 0, delivered: 0, acked: 0, dead_letter: 0, expired: 0 };
+  const OPEN = { open_circuits: 0, holds: 0 };
 
   test("are 0 when the table is empty", () => {
-    expect(figures(memory(), T0)).toEqual({ depth: 0, oldest_due_age: 0, status: ZERO });
+    expect(figures(memory(), T0)).toEqual({ depth: 0, oldest_due_age: 0, status: ZERO, ...OPEN });
   });
 
   test("count the statuses, and how long the first due row has waited", () => {
     const db = memory();
     enter(db, { not_before: T0 + 2 });
     enter(db, { not_before: T0 + 4 });
-    expect(figures(db, T0 + 1)).toEqual({ depth: 2, oldest_due_age: 0, status: { ...ZERO, pending: 2 } });
+    expect(figures(db, T0 + 1)).toEqual({ depth: 2, oldest_due_age: 0, status: { ...ZERO, pending: 2 }, ...OPEN });
     expect(figures(db, T0 + 10).oldest_due_age).toBe(8);
     take(db, T0 + 10); // the first; its lease ends at T0 + 25
-    expect(figures(db, T0 + 10)).toEqual({ depth: 2, oldest_due_age: 6, status: { ...ZERO, pending: 1, delivering: 1 } });
+    expect(figures(db, T0 + 10)).toEqual({ depth: 2, oldest_due_age: 6, status: { ...ZERO, pending: 1, delivering: 1 }, ...OPEN });
     cancel(db, { seq: 2 }, { now: T0 + 10, actor: "anna" });
-    expect(figures(db, T0 + 24)).toEqual({ depth: 1, oldest_due_age: 0, status: { ...ZERO, delivering: 1, expired: 1 } });
+    expect(figures(db, T0 + 24)).toEqual({ depth: 1, oldest_due_age: 0, status: { ...ZERO, delivering: 1, expired: 1 }, ...OPEN });
     expect(figures(db, T0 + 26).oldest_due_age).toBe(1); // its runner vanished: it is due again
   });
 

@@ -14,10 +14,19 @@ function world() {
   return { db, clock, store: createStore(db, "memory", { clock, entropy: countedEntropy() }) };
 }
 const request = (otherwise: Partial<EnqueueRequest> = {}) => checkRequest({ kind: "ping", deliver_to: "seat-1", ...otherwise });
+const NOTHING: Exchange = { settle: [], renew: [], claim: null, holder: "desk 1 1", circuit: { failures: 5, cooldownS: 60 } };
 const claim = (otherwise: Partial<NonNullable<Exchange["claim"]>> = {}): Exchange => ({
-  settle: [],
-  holder: "desk 1 1",
-  claim: { dueBy: null, atMost: 8, holder: "desk 1 1", fallbackLeaseS: 15, kinds: new Map(), inHand: [], ...otherwise },
+  ...NOTHING,
+  claim: {
+    dueBy: null,
+    atMost: 8,
+    fallbackLeaseS: 15,
+    kinds: new Map(),
+    perDestination: 100,
+    inHand: [],
+    isAlive: () => false,
+    ...otherwise,
+  },
 });
 const REPORT = { exit: 0, signal: null, durationMs: 1, head: "", tail: "" };
 const BY = { actor: "anna", dryRun: false };
@@ -76,7 +85,7 @@ describe("exchange", () => {
     await store.enqueue([request(), request()]);
     const { taken } = await store.exchange(claim({ atMost: 1 }));
     const settle = taken.map((one) => ({ claim: one, outcome: { kind: "ok", report: REPORT } as const, policy: POLICY }));
-    expect(await store.exchange({ settle, claim: null, holder: "desk 1 1" })).toMatchObject({
+    expect(await store.exchange({ ...NOTHING, settle })).toMatchObject({
       settled: [{ result: "applied" }],
       taken: [],
     });
@@ -100,7 +109,7 @@ describe("the other methods", () => {
     const [answer] = await store.enqueue([request({ max_attempts: 1, expires_at: T0 + 60, dedup_key: "k" })]);
     const { taken } = await store.exchange(claim());
     const outcome = { kind: "failed", report: { ...REPORT, exit: 1 }, error: "exit 1", retryAfterMs: null } as const;
-    await store.exchange({ settle: taken.map((one) => ({ claim: one, outcome, policy: POLICY })), claim: null, holder: "h" });
+    await store.exchange({ ...NOTHING, settle: taken.map((one) => ({ claim: one, outcome, policy: POLICY })) });
     clock.pass(100);
     return { store, db, clock, id: answer?.id ?? "" };
   }

@@ -5,7 +5,7 @@ import { type Move, moveAfter } from "../../src/core/lifecycle.ts";
 import type { Outcome, Report } from "../../src/core/outcome.ts";
 import { claimNext } from "../../src/store/claim.ts";
 import { ack, settle } from "../../src/store/transitions.ts";
-import { count, enter, memory, POLICY, row, T0, take } from "../fixtures/world.ts";
+import { count, enter, memory, POLICY, row, T0, take, terms } from "../fixtures/world.ts";
 
 const REPORT: Report = { exit: 0, signal: null, durationMs: 12, head: "said", tail: "" };
 const OK: Outcome = { kind: "ok", report: REPORT };
@@ -256,8 +256,7 @@ describe("the claim", () => {
     const db = memory();
     enter(db);
     const { lock_token } = claimed(db, T0);
-    const terms = { now: T0 + 15, dueBy: T0 + 15, holder: "h", fallbackLeaseS: 15, kinds: new Map(), inHand: [] };
-    expect(() => claimNext(db, terms, lock_token ?? "")).toThrow("a claim needs a new lock token");
+    expect(() => claimNext(db, terms(T0 + 15), lock_token ?? "")).toThrow("a claim needs a new lock token");
   });
 });
 

@@ -22,6 +22,7 @@ describe("checkRequest()", () => {
       deliver_to: "seat-1",
       body: "{}",
       dedup_key: null,
+      ordering_key: null,
       ack_required: false,
       max_attempts: 8,
       expires_at: null,
@@ -39,6 +40,7 @@ describe("checkRequest()", () => {
       deliver_to: "d",
       body: { a: 1 },
       dedup_key: "x",
+      ordering_key: "o",
       ack_required: true,
       max_attempts: 1,
       expires_at: 20.5,
@@ -61,7 +63,7 @@ describe("checkRequest()", () => {
   });
 
   const FIELDS =
-    "kind, deliver_to, dedup_key, session_id, schedule_run_id, emitter_role, body, ack_required, max_attempts, expires_at, not_before";
+    "kind, deliver_to, dedup_key, ordering_key, session_id, schedule_run_id, emitter_role, body, ack_required, max_attempts, expires_at, not_before";
   test.each(["knid", "ordering", "id", "payload", "toString"])("refuses the unknown field %p, but not its absence", (name) => {
     expect(refusal({ [name]: 1 })).toBe(`"${name}" is no field of a request; the fields are ${FIELDS}`);
     expect(refusal({ [name]: undefined })).toBe("accepted");
@@ -71,6 +73,7 @@ describe("checkRequest()", () => {
     ["kind", 255],
     ["deliver_to", 8_192],
     ["dedup_key", 1_024],
+    ["ordering_key", 1_024],
     ["session_id", 255],
     ["schedule_run_id", 255],
     ["emitter_role", 255],

@@ -1,0 +1,124 @@
+/**
+ * What is kept how long. A sweep is a row of small transactions, so that it never sits in the way of a claim; SQLite gives the
+ * freed pages to later rows, so that the file stops growing.
+ */
+import { invariant } from "../core/errors.ts";
+import type { Status } from "../core/lifecycle.ts";
+import { type Handle, statement } from "./statement.ts";
+
+/** Seconds from the final move on; 0 keeps for ever. */
+export interface RetentionTerms {
+  /** Of `delivered` and `acked`. */
+  readonly deliveredS: number;
+  /** Of `dead_letter` and `expired`. */
+  readonly deadLetterS: number;
+}
+
+export interface Swept {
+  /** Dispatches that this call removed. */
+  readonly removed: number;
+  /** How many of them were dead letters: worth a warning. */
+  readonly deadLetters: number;
+  /** Whether there is more to remove: call again. */
+  readonly more: boolean;
+}
+
+export interface SweepTerms {
+  readonly windows: RetentionTerms;
+  /** Epoch seconds. */
+  readonly now: number;
+  /** Whether the transaction has lasted long enough. */
+  readonly isLate: () => boolean;
+  /** The audit row of the sweep that this call goes on with; null: it begins one. */
+  readonly auditId: number | null;
+}
+
+/** Bounds of one transaction. A row may hold a MiB, and what is deleted is overwritten: bytes count too. */
+const AT_ONCE = { rows: 200, bytes: 1_048_576 };
+/** How long after its last failure a destination without rows is remembered, and a topic after it was last told. */
+const FORGET_AFTER_S = { destination: 86_400, topic: 7 * 86_400 };
+
+const KEPT: readonly (readonly [status: Status, window: keyof RetentionTerms])[] = [
+  ["delivered", "deliveredS"],
+  ["acked", "deliveredS"],
+  ["dead_letter", "deadLetterS"],
+  ["expired", "deadLetterS"],
+];
+
+interface Removed {
+  readonly id: string;
+  readonly status: Status;
+  readonly bytes: number;
+}
+
+/**
+ * One batch, in the caller's transaction. The counts stand in one audit row for the whole sweep, raised in the transaction that
+ * removes: whatever a crash leaves behind is accounted for.
+ */
+export function sweep(db: Handle, terms: SweepTerms): Swept & { readonly auditId: number | null } {
+  const removed: Removed[] = [];
+  let bytes = 0;
+  const isFull = (): boolean => removed.length >= AT_ONCE.rows || bytes >= AT_ONCE.bytes || (removed.length > 0 && terms.isLate());
+  for (const [status, window] of KEPT) {
+    const keptS = terms.windows[window];
+    while (keptS > 0 && !isFull()) {
+      const row = removeOldest(db, status, terms.now - keptS);
+      if (row === null) break;
+      removed.push(row);
+      bytes += row.bytes;
+    }
+  }
+  const more = isFull();
+  // Only along with rows, which are what made the destinations many: an idle outbox must not write at each tick.
+  if (removed.length > 0) forget(db, terms.now);
+  const auditId = removed.length === 0 ? terms.auditId : account(db, removed, terms);
+  return { removed: removed.length, deadLetters: removed.filter((row) => row.status === "dead_letter").length, more, auditId };
+}
+
+/** The row goes with its history, and so does its dedup key. */
+function removeOldest(db: Handle, status: Status, before: number): Removed | null {
+  const row = statement<Removed>(
+    db,
+    `DELETE FROM main.dispatch_outbox
+     WHERE seq = (SELECT seq FROM main.dispatch_outbox INDEXED BY dispatch_finished
+         WHERE status NOT IN ('pending', 'delivering') AND status = $status AND updated_at <= $before ORDER BY updated_at LIMIT 1)
+       AND status = $status AND updated_at <= $before
+     RETURNING id, status, octet_length(payload) AS bytes`,
+  ).get({ status, before });
+  if (row !== null)
+    statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
+  return row;
+}
+
+function account(db: Handle, removed: readonly Removed[], { auditId, now }: SweepTerms): number {
+  const counts = Object.fromEntries(KEPT.map(([status]) => [status, removed.filter((row) => row.status === status).length]));
+  const { delivered = 0, acked = 0, dead_letter = 0, expired = 0 } = counts;
+  const row = statement<{ id: number }>(
+    db,
+    auditId === null
+      ? `INSERT INTO main.admin_events (created_at, action, target_id, details, actor)
+         VALUES ($now, 'dispatch.sweep', NULL,
+           json_object('delivered', $delivered, 'acked', $acked, 'dead_letter', $dead_letter, 'expired', $expired, 'ended_at', $now), 'retention')
+         RETURNING id`
+      : `UPDATE main.admin_events SET details = json_set(details, '$.delivered', details ->> 'delivered' + $delivered,
+           '$.acked', details ->> 'acked' + $acked, '$.dead_letter', details ->> 'dead_letter' + $dead_letter,
+           '$.expired', details ->> 'expired' + $expired, '$.ended_at', $now)
+         WHERE id = $id RETURNING id`,
+  ).get({ now, delivered, acked, dead_letter, expired, ...(auditId === null ? {} : { id: auditId }) });
+  invariant(row !== null, "the audit row of a sweep stands until the sweep ends");
+  return row.id;
+}
+
+/** Destinations that nothing waits for, with nothing to remember; topics that nobody has told for long. */
+function forget(db: Handle, now: number): void {
+  statement(
+    db,
+    `DELETE FROM main.dispatch_destinations WHERE deliver_to IN (
+       SELECT d.deliver_to FROM main.dispatch_destinations d INDEXED BY dispatch_wake
+       WHERE d.flight = 0 AND d.wake_at IS NULL AND (d.failures = 0 OR d.failed_at <= $before)
+         AND (d.open_until IS NULL OR d.open_until <= $before)
+         AND NOT EXISTS (SELECT 1 FROM main.dispatch_outbox o INDEXED BY dispatch_flight WHERE o.status = 'delivering' AND o.deliver_to = d.deliver_to)
+       LIMIT $at_once + 0)`,
+  ).run({ before: now - FORGET_AFTER_S.destination, at_once: AT_ONCE.rows });
+  statement(db, `DELETE FROM main.dispatch_told WHERE told_at <= $before`).run({ before: now - FORGET_AFTER_S.topic });
+}

@@ -31,9 +31,9 @@ export function lineFor(event: Event): Line {
         fields: { route: event.route },
       };
     case "fault over":
-      return { level: "info", text: `${routeText(event.route)}can be sent again`, fields: { route: event.route } };
+      return { level: "info", text: `${routeText(event.route)}messages can be sent again`, fields: { route: event.route } };
     case "trouble":
-      return { level: "error", text: `${event.error.message}; ${event.error.hint}`, fields: {} };
+      return { level: "error", text: [event.error.message, event.error.hint].filter(Boolean).join("; "), fields: {} };
     case "trouble over":
       return { level: "info", text: "the database answers again", fields: {} };
     case "exhausted":

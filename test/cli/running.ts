@@ -114,7 +114,7 @@ function background(argv: readonly string[], place: Workstation): Background {
 
 /** Waits for a condition; the test's own time limit ends a wait in vain. */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await hostClock.sleep(5);
+  while (!condition()) await hostClock.sleep(10);
 }
 
 /** What is still alive in a process group; a dead process that its new parent has not waited for yet is not. */

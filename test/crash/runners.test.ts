@@ -80,7 +80,7 @@ test.concurrent("a second runner takes nothing from a first that lives", async (
 });
 
 test.concurrent("a runner that was frozen until its lease was over changes nothing", async () => {
-  using place = recording(0.1);
+  using place = recording(1);
   await place.enqueue({});
   const frozen = place.background("run", "--once");
   await until(() => place.lines("log").length > 0);

@@ -1,5 +1,6 @@
 /** What `docs.ts` prints: each section is a pure function of the data that the code itself reads. */
 import * as v from "valibot";
+import { COMMANDS, GROUPS } from "../src/cli/command.ts";
 import { EXIT_CODES } from "../src/cli/exit.ts";
 import { EDGES, shortReason } from "../src/core/lifecycle.ts";
 import type { Kind } from "../src/settings/kinds.ts";
@@ -23,6 +24,14 @@ export function lifecycleTable(): string {
     ["from", "to", "reason code", "by"],
     EDGES.map(({ from, to, reason, by }) => [from ?? "(none)", to, `\`${reason}\``, by]),
   );
+}
+
+/** Every command in the order of `outbox --help`, each group under its heading. */
+export function commandTable(): string {
+  const rows = GROUPS.flatMap((group) =>
+    COMMANDS.filter((command) => command.group === group).map(({ usage, summary }, at) => [at === 0 ? group : "", `\`${usage}\``, summary]),
+  );
+  return table(["", "command", "what it does"], rows);
 }
 
 export function exitCodeTable(): string {

@@ -3,7 +3,7 @@ import { type DispatchRef, parseRef } from "../core/dispatch.ts";
 import type { OperatorOutcome, OperatorTerms, Store } from "../store/store.ts";
 import { exitCode, OK } from "./exit.ts";
 import type { Io } from "./io.ts";
-import { count, escapeControls, jsonLine } from "./output.ts";
+import { count, escapeControls, jsonLine, shortened } from "./output.ts";
 import type { Args } from "./parse.ts";
 import { onDatabase } from "./place.ts";
 
@@ -34,7 +34,7 @@ export function operate(args: Args, io: Io, verb: Verb): Promise<number> {
         tally.changed += 1;
       } else {
         tally.refused += 1;
-        io.err(escapeControls(`outbox: cannot ${verb.name} ${word}: ${refusal(result, verb)}`));
+        io.err(escapeControls(`outbox: cannot ${verb.name} ${shortened(word)}: ${refusal(result, verb)}`));
       }
     }
     io.out(args.on("json") ? jsonLine(tally) : `${count(tally.changed, "message")} ${terms.dryRun ? "would be " : ""}${verb.past}\n`);

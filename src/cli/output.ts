@@ -33,11 +33,11 @@ export function complaint(error: unknown): string {
   return escapeControls(`outbox: ${shortened(message)}${hint === "" ? "" : `; ${hint}`}`);
 }
 
-/** What somebody typed may be long; the complaint about it stays readable. */
-function shortened(message: string): string {
-  return message.length <= LONGEST_COMPLAINT ? message : `${message.slice(0, LONGEST_COMPLAINT).replace(/[\uD800-\uDBFF]$/, "")}…`;
+/** What somebody typed may be long; what is said of it stays readable. */
+export function shortened(text: string): string {
+  return text.length <= LONGEST_SAID ? text : `${text.slice(0, LONGEST_SAID).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
-const LONGEST_COMPLAINT = 1_500;
+const LONGEST_SAID = 1_500;
 
 export interface Column {
   readonly title: string;

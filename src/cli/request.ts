@@ -1,7 +1,7 @@
 /** From the flags of `enqueue`, or a line of its batch, to a checked request. */
 import { attemptsFor, MAX_ATTEMPTS_LIMIT } from "../core/backoff.ts";
 import { OutboxError } from "../core/errors.ts";
-import { members, objectProblem } from "../core/json.ts";
+import { members, objectProblem, trimJson } from "../core/json.ts";
 import { checkRequest, type CheckedRequest, type EnqueueRequest } from "../core/request.ts";
 import { policyFor, type RoutePolicy, type Settings } from "../settings/settings.ts";
 import { readBytes, utf8 } from "./input.ts";
@@ -46,6 +46,13 @@ async function wishOf(args: Args, io: Io, settings: Settings): Promise<Wish> {
     not_before: timeOrDelay(args, "not-before", "delay", io),
     expires_at: timeOrDelay(args, "expires-at", "expires-in", io),
   };
+  if (fields.not_before !== undefined && fields.expires_at !== undefined && fields.expires_at <= fields.not_before) {
+    const [expiry, start] = [
+      args.text("expires-in") === undefined ? "expires-at" : "expires-in",
+      args.text("delay") === undefined ? "not-before" : "delay",
+    ];
+    throw new OutboxError("usage", `--${expiry} ends it before --${start} lets it begin`, "an expiry lies after the first attempt");
+  }
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   return { fields: given, body: await bodyOf(args, io, settings.limits.payloadBytes), retryForMs: duration(args, "retry-for") };
 }
@@ -92,7 +99,7 @@ function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): reado
     const newline = bytes.indexOf(0x0a, start);
     const end = newline === -1 ? bytes.length : newline;
     try {
-      const text = utf8(bytes.subarray(start, end), "the line").trim();
+      const text = trimJson(utf8(bytes.subarray(start, end), "the line"));
       if (text !== "") requests.push(lineRequest(text, wish, settings));
     } catch (error) {
       if (!(error instanceof OutboxError)) throw error;

@@ -24,6 +24,8 @@ export function rereading(first: Loaded, { load, candidate, complain }: Rereadin
   let seen = signatures(candidate, loaded.file);
   let reading = false;
   let askedMeanwhile = false;
+  /** What was told of the file as it is now. */
+  let told = "";
   let changed = (_fresh: Loaded): void => {};
 
   const read = async (): Promise<void> => {
@@ -34,9 +36,11 @@ export function rereading(first: Loaded, { load, candidate, complain }: Rereadin
       changed(fresh);
       if (fresh.file !== loaded.file) seen = signatures(candidate, fresh.file);
       loaded = fresh;
+      told = "";
     } catch (error) {
-      const text = error instanceof OutboxError ? `${error.message}; ${error.hint}` : String(error);
-      complain(`${text}; the settings from before stay in force`);
+      const text = error instanceof OutboxError ? [error.message, error.hint].filter(Boolean).join("; ") : String(error);
+      if (text !== told) complain(`${text}; the settings from before stay in force`);
+      told = text;
     }
   };
   const again = (): void => {

@@ -31,9 +31,13 @@ export function lineFor(event: Event): Line {
         fields: { route: event.route },
       };
     case "fault over":
-      return { level: "warn", text: `${routeText(event.route)}can be sent again`, fields: { route: event.route } };
+      return { level: "warn", text: `${routeText(event.route)}messages can be sent again`, fields: { route: event.route } };
     case "trouble":
-      return { level: "error", text: `${event.error.message}; ${event.error.hint}`, fields: { source: event.source } };
+      return {
+        level: "error",
+        text: [event.error.message, event.error.hint].filter(Boolean).join("; "),
+        fields: { source: event.source },
+      };
     case "trouble over":
       return { level: "warn", text: `source ${event.source} answers again`, fields: { source: event.source } };
     case "circuit":

@@ -10,21 +10,33 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/**
+ * A lock leaves the handle sound. But one that lasts may be our own, kept by an unlocking that failed, and the system takes that
+ * back only when the file is closed.
+ */
+const LOCKED_IN_A_ROW = 10;
+
 export function connection(open: () => Promise<Store>): Connection {
   let store: Store | null = null;
+  let locked = 0;
   const close = async (): Promise<void> => {
     const old = store;
     store = null;
+    locked = 0;
     await old?.close();
   };
   return {
     async use(work) {
       store ??= await open();
       try {
-        return await work(store);
+        const answer = await work(store);
+        locked = 0;
+        return answer;
       } catch (error) {
-        // A lock leaves the handle sound; everything else is not worth finding out.
-        if (!(error instanceof OutboxError && error.kind === "busy")) await close().catch(() => {});
+        locked += 1;
+        // Whether a handle is sound after anything else is not worth finding out.
+        const sound = error instanceof OutboxError && error.kind === "busy" && locked < LOCKED_IN_A_ROW;
+        if (!sound) await close().catch(() => {});
         throw error;
       }
     },

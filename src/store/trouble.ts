@@ -11,6 +11,7 @@ const SITUATIONS: Readonly<Record<number, readonly [Trouble, string, string]>> =
   11: ["io", "it is corrupt", "restore it from a copy"],
   13: ["io", "the disk is full", "free some space"],
   14: ["io", "it cannot be opened", "check that the path and its directory exist and can be read"],
+  15: ["io", "its locks are in disorder", "try again"],
   18: ["data", "a value is too big for the database", "send less"],
   23: ["permission", "access was denied", "check owner and mode"],
   26: ["io", "it is not a database", "name another file, or move this one away"],

@@ -42,7 +42,7 @@ test("version is printed alone", async () => {
   using place = new Place();
   await place.run(["--version"], { stdout: /^outbox \d+\.\d+\.\d+\n$/ });
   await place.run(["version"], { stdout: /^outbox \d+\.\d+\.\d+\n$/ });
-  expect(Object.keys((await place.json(["version"]))[0] ?? {})).toEqual(["version", "bun", "platform", "arch"]);
+  expect(Object.keys((await place.json(["version"]))[0] ?? {})).toEqual(["version", "schema", "bun", "platform", "arch"]);
 });
 
 test.each([

@@ -129,3 +129,13 @@ test("stats counts by status", async () => {
   expect(Object.keys(figures ?? {})).toEqual(["depth", "oldest_due_age", "status"]);
   await place.run(["stats"], { stdout: /^depth +2\noldest due +\S+\npending +2\n/ });
 });
+
+test("an absurdly long ID is answered in one readable line", async () => {
+  using place = new Place();
+  await place.run(["enqueue", "--kind", "k", "--to", "t"], { stdout: ID });
+  for (const command of ["show", "retry", "purge"]) {
+    const { code, stderr } = await place.start([command, "a".repeat(100_000)]);
+    expect(code).toBe(1);
+    expect(stderr.length).toBeLessThan(2_000);
+  }
+});

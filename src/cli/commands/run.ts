@@ -1,5 +1,6 @@
 /** `outbox run`: wires settings, store, transport and host into a runner. `--once` drains and ends, for cron. */
 import { statSync } from "node:fs";
+import { OutboxError } from "../../core/errors.ts";
 import type { Counters, Tell } from "../../dispatcher/report.ts";
 import { runForever, runOnce } from "../../dispatcher/run.ts";
 import { hostHolders } from "../../host.ts";
@@ -22,6 +23,7 @@ const BUSY_MS = 100;
 
 export async function run(args: Args, io: Io): Promise<number> {
   const once = args.on("once");
+  if (args.on("json") && !once) throw new OutboxError("usage", "--json prints the counts of --once", "add --once, or leave --json out");
   const loaded = await carefulSettings(args, io);
   const { stop, now, onHangup } = io.interrupts();
   const databases = sourcesOf(args, io, loaded.settings);

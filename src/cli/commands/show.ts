@@ -2,7 +2,7 @@
 import { parseRef } from "../../core/dispatch.ts";
 import { exitCode, OK } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { escapeControls, jsonLine } from "../output.ts";
+import { escapeControls, jsonLine, shortened } from "../output.ts";
 import type { Args } from "../parse.ts";
 import { onDatabase } from "../place.ts";
 import { portrait } from "../portrait.ts";
@@ -16,7 +16,7 @@ export function run(args: Args, io: Io): Promise<number> {
       const ref = parseRef(word);
       const found = ref === null ? null : await store.find(ref);
       if (found === null) {
-        io.err(escapeControls(`outbox: there is no message ${word}`));
+        io.err(escapeControls(`outbox: there is no message ${shortened(word)}`));
         code = exitCode("no");
       } else if (args.on("json")) io.out(jsonLine(dispatchJson(found.row, found.history, found.audit)));
       else io.out(`${shown === 0 ? "" : "\n"}${portrait(found, { now: io.clock.now(), zone: io.zone, terminal: io.terminal() })}`);

@@ -1,4 +1,5 @@
 /** `outbox version`. */
+import { SCHEMA_VERSION } from "../../store/migrate.ts";
 import type { Io } from "../io.ts";
 import { OK } from "../exit.ts";
 import { jsonLine } from "../output.ts";
@@ -8,7 +9,7 @@ import { VERSION } from "../version.ts";
 export function run(args: Args, io: Io): Promise<number> {
   io.out(
     args.on("json")
-      ? jsonLine({ version: VERSION, bun: Bun.version, platform: process.platform, arch: process.arch })
+      ? jsonLine({ version: VERSION, schema: SCHEMA_VERSION, bun: Bun.version, platform: process.platform, arch: process.arch })
       : `outbox ${VERSION}\n`,
   );
   return Promise.resolve(OK);

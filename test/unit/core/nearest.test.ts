@@ -17,6 +17,9 @@ test.each([
   expect(nearest(word, NAMES)).toBe(name);
 });
 
-test.each(["", "zz", "frobnicate", "constructor", "x".repeat(100_000)])("nearest() suggests nothing for what is far from every name", (word) => {
-  expect(nearest(word, NAMES)).toBeNull();
-});
+test.each(["", "zz", "frobnicate", "constructor", "x".repeat(100_000)])(
+  "nearest() suggests nothing for what is far from every name",
+  (word) => {
+    expect(nearest(word, NAMES)).toBeNull();
+  },
+);

@@ -42,7 +42,7 @@ describe("lookUp()", () => {
     expect(errorOf("nope")).toBe(`no command "nope" in PATH (${PATH})`);
   });
   test("names the file that it found but may not execute", () => {
-    expect(errorOf("text")).toBe(`no command "text" in PATH (${PATH}); ${at("a/text")} is not executable by this user`);
+    expect(errorOf("text")).toBe(`no command "text" in PATH (${PATH}); ${at("a/text")} is not executable by this user (EACCES)`);
     expect(errorOf("folder")).toBe(`no command "folder" in PATH (${PATH}); ${at("a/folder")} is not a file`);
   });
   test.each([{}, { PATH: "" }])("uses and names a PATH of its own where none is set: %p", (env) => {
@@ -53,10 +53,10 @@ describe("lookUp()", () => {
     expect(errorOf("package.json", { PATH: "::.:test" })).toContain("no command");
   });
   test.each([
-    ["a/nope", "does not exist"],
-    ["a/tool/x", "does not exist"],
-    ["b/dangling", "does not exist"],
-    ["a/text", "is not executable by this user"],
+    ["a/nope", "does not exist (ENOENT)"],
+    ["a/tool/x", "does not exist (ENOENT)"],
+    ["b/dangling", "does not exist (ENOENT)"],
+    ["a/text", "is not executable by this user (EACCES)"],
     ["a/folder", "is not a file"],
   ])("says why %s cannot be started: it %s", (name, why) => {
     expect(errorOf(at(name))).toBe(`${at(name)} ${why}`);

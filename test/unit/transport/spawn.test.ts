@@ -240,7 +240,7 @@ describe("a command that cannot start", () => {
     expect(transport.fault("sh", { PATH })).toBeNull();
   });
   test.each([
-    ["is not executable", (): string => script("plain", "#!/bin/sh\n", 0o644), "is not executable by this user"],
+    ["is not executable", (): string => script("plain", "#!/bin/sh\n", 0o644), "is not executable by this user (EACCES)"],
     ["is a directory", (): string => home, "is not a file"],
     [
       "has no interpreter",

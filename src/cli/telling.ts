@@ -47,7 +47,11 @@ export function lineFor(event: Event): Line {
         fields: { source: event.source, deliver_to: event.deliverTo },
       };
     case "circuit over":
-      return { level: "warn", text: `${event.deliverTo} takes messages again: its circuit is closed`, fields: { source: event.source, deliver_to: event.deliverTo } };
+      return {
+        level: "warn",
+        text: `${event.deliverTo} takes messages again: its circuit is closed`,
+        fields: { source: event.source, deliver_to: event.deliverTo },
+      };
     case "swept":
       return {
         level: "warn",

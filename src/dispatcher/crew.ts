@@ -64,11 +64,7 @@ export function crew(seams: CrewSeams): Crew {
 }
 
 /** Never rejects. */
-async function attempt(
-  { transport, kill, database }: CrewSeams,
-  dispatch: Dispatch,
-  plan: Plan,
-): Promise<Outcome> {
+async function attempt({ transport, kill, database }: CrewSeams, dispatch: Dispatch, plan: Plan): Promise<Outcome> {
   try {
     const route = routeOf(plan, dispatch.kind);
     if (route === null) return { kind: "unresolvable", error: `no route for kind "${dispatch.kind}" and no dispatch.notify_template` };

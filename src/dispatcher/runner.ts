@@ -8,6 +8,7 @@ import type { Plan } from "./plan.ts";
 import { type Counters, newCounters, type Tell } from "./report.ts";
 import { type Source, source, type SourceSpec } from "./sources.ts";
 import { told } from "./told.ts";
+import type { Watcher } from "./wake.ts";
 
 export interface RunnerSeams {
   readonly clock: Clock;
@@ -20,6 +21,8 @@ export interface RunnerSeams {
   readonly holder: string;
   /** Whether this holder is a process that still lives on this host. */
   readonly isAlive: (holder: string) => boolean;
+  /** Watches a database; calls `look` when something may have happened to it. */
+  readonly watch: (path: string, look: () => void) => Watcher;
   /** First signal: claim no more, let running commands finish. */
   readonly stop: AbortSignal;
   /** Second signal: end them now. */
@@ -100,12 +103,8 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       stop,
       ring: alarm.ring,
       drain: drained === null ? null : { dueBy: drained, left: new Set() },
-      onEvent: drains
-        ? null
-        : () => {
-            happened = true;
-            alarm.ring();
-          },
+      // Who drains what was due at the start does not wait for more.
+      watch: drains ? null : (path) => seams.watch(path, alarm.ring),
     }),
   );
 

@@ -13,7 +13,7 @@ import { stuck } from "./stuck.ts";
 import { type Passed, tick, type TickSeams } from "./tick.ts";
 import { patienceMs, trouble } from "./trouble.ts";
 import type { Told } from "./told.ts";
-import { type Watcher, watcher } from "./wake.ts";
+import type { Watcher } from "./wake.ts";
 
 /** Where a source is and how it is opened. */
 export interface SourceSpec {
@@ -67,8 +67,8 @@ export type SourceSeams = Omit<TickSeams, "connection" | "crew" | "stuck" | "lea
   readonly told: Told;
   /** Wakes the runner. */
   readonly ring: () => void;
-  /** Called when something happened to the file. Null: it is not watched. */
-  readonly onEvent: (() => void) | null;
+  /** Watches the file. Null: nobody waits for what others do. */
+  readonly watch: ((path: string) => Watcher) | null;
 };
 
 /** Longest sleep between two tries while outcomes wait to be written, or while another process holds the lock. */
@@ -85,7 +85,7 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
     ends: () => told.end(`source ${spec.path}`, { kind: "trouble over", source: spec.name }),
   });
   const parts: TickSeams = { ...seams, name: spec.name, connection: store, crew: hands, stuck: refused, leases: minded };
-  const eyes: Watcher | null = seams.onEvent === null ? null : watcher(spec.path, seams.onEvent);
+  const eyes = seams.watch?.(spec.path) ?? null;
   let retired = false;
   let outdated = false;
   let answered = false;

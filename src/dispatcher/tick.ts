@@ -92,7 +92,11 @@ async function oneByOne(seams: TickSeams, plan: Plan, settlements: readonly Sett
 }
 
 /** What was settled is counted and told. Whatever goes wrong is an answer, and then nothing was written. */
-async function exchange(seams: TickSeams, plan: Plan, terms: Pick<Exchange, "settle" | "renew" | "claim">): Promise<Exchanged | OutboxError> {
+async function exchange(
+  seams: TickSeams,
+  plan: Plan,
+  terms: Pick<Exchange, "settle" | "renew" | "claim">,
+): Promise<Exchanged | OutboxError> {
   const { connection, holder, counters, tell, drain, leases } = seams;
   const { settle, renew } = terms;
   let exchanged: Exchanged;
@@ -117,7 +121,8 @@ async function exchange(seams: TickSeams, plan: Plan, terms: Pick<Exchange, "set
 function tellCircuit({ told, name }: TickSeams, plan: Plan, deliverTo: string, change: CircuitChange): void {
   const topic = `circuit ${name} ${deliverTo}`;
   if (change === "closed") told.end(topic, { kind: "circuit over", source: name, deliverTo });
-  else if (change !== null) told.begin(topic, { kind: "circuit", source: name, deliverTo, cooldownMs: plan.circuit.cooldownS * 1_000 }, "open");
+  else if (change !== null)
+    told.begin(topic, { kind: "circuit", source: name, deliverTo, cooldownMs: plan.circuit.cooldownS * 1_000 }, "open");
 }
 
 /** Whether other outcomes may be written although this one was not: the database answers and refuses what it was told. */

@@ -96,6 +96,9 @@ export const PLAN: Plan = {
   fallback: route(),
   policy: POLICY,
   concurrency: 4,
+  perDestination: 4,
+  circuit: { failures: 0, cooldownS: 60 },
+  retention: { deliveredS: 0, deadLetterS: 0 },
   cwd: "/",
   outputLimit: 100,
   intervalMs: 30_000,
@@ -108,10 +111,10 @@ export function world(): World {
   const entropy = countedEntropy();
   const commands: Command[] = [];
   const script = new Map<number, Act[]>();
-  let runners = 0;
+  const runners: Runner[] = [];
 
   const startRunner = (mode: "once" | "forever", change: Partial<Plan> = {}): Runner => {
-    const name = `desk ${(runners += 1)} 1`;
+    const name = `desk ${runners.length + 1} 1`;
     const stop = new AbortController();
     const now = new AbortController();
     const life = new AbortController();
@@ -129,7 +132,15 @@ export function world(): World {
         },
       } satisfies Clock,
       transport: simulated({ db, clock, commands, script, runner: name, isAlive: () => !life.signal.aborted, alive }),
-      open: () => alive(shaky(createStore(db, ":memory:", { clock, entropy }), mishaps, life, alive)),
+      sources: [
+        {
+          name: "default",
+          path: ":memory:",
+          open: () => alive(shaky(createStore(db, ":memory:", { clock, entropy }), mishaps, life, alive)),
+        },
+      ],
+      watch: () => ({ check: () => "same" as const, close: () => {} }),
+      isAlive: (holder: string) => runners.some((runner) => runner.name === holder && runner.isAlive()),
       plan: () => ({ ...PLAN, ...change }),
       tell: (event: Event) => void events.push(event),
       holder: name,
@@ -141,7 +152,7 @@ export function world(): World {
     const killed = new Promise<null>((resolve) => {
       life.signal.addEventListener("abort", () => resolve(null));
     });
-    return {
+    const runner: Runner = {
       name,
       ran,
       over: Promise.race([ran, killed]),
@@ -153,6 +164,8 @@ export function world(): World {
       wake: () => wakers.forEach((wake) => wake()),
       mishaps,
     };
+    runners.push(runner);
+    return runner;
   };
 
   return {

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { OutboxError } from "../../core/errors.ts";
 import type { Counters, Tell } from "../../dispatcher/report.ts";
 import { runForever, runOnce } from "../../dispatcher/run.ts";
+import { watcher } from "../../dispatcher/wake.ts";
 import { hostHolders } from "../../host.ts";
 import { homeOf, namedFile, userFile } from "../../settings/locate.ts";
 import type { Loaded } from "../../settings/settings.ts";
@@ -54,6 +55,7 @@ export async function run(args: Args, io: Io): Promise<number> {
       return plan;
     },
     tell,
+    watch: watcher,
     holder: holders.own,
     isAlive: (holder) => holders.isAlive(holder),
     stop,

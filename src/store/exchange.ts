@@ -116,7 +116,8 @@ function take(db: Handle, terms: Exchange, claim: NonNullable<Exchange["claim"]>
     ended.push(row);
   }
   const claimed: Dispatch[] = [];
-  while (routed && claimed.length < atMost) {
+  const wanted = routed ? atMost : 0;
+  while (claimed.length < wanted) {
     const row = claimNext(db, fresh(), entropy.token());
     if (row === null) break;
     claimed.push(row);

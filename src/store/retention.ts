@@ -61,7 +61,8 @@ export function sweep(db: Handle, terms: SweepTerms): Swept & { readonly auditId
   const isFull = (): boolean => removed.length >= AT_ONCE.rows || bytes >= AT_ONCE.bytes || (removed.length > 0 && terms.isLate());
   for (const [status, window] of KEPT) {
     const keptS = terms.windows[window];
-    while (keptS > 0 && !isFull()) {
+    if (keptS === 0) continue;
+    while (!isFull()) {
       const row = removeOldest(db, status, terms.now - keptS);
       if (row === null) break;
       removed.push(row);

@@ -1,0 +1,29 @@
+/** The command that delivers. Only data. */
+import { NETWORK_FS } from "../flags.ts";
+import type { CommandSpec } from "../spec.ts";
+
+const GROUP = "Deliver";
+
+const run: CommandSpec = {
+  name: "run",
+  group: GROUP,
+  summary: "Deliver what is due: for ever, or once",
+  usage: "run [--once]",
+  about: [
+    "Runs your command for each message that is due and records what came of it. Runners may overlap; a message has one at a time. SIGTERM and SIGINT let running commands finish.",
+  ],
+  words: [],
+  flags: {
+    once: { kind: "boolean", about: "Deliver what is due now, then exit" },
+    json: { kind: "boolean", about: "With --once: print the counts as JSON" },
+    ...NETWORK_FS,
+  },
+  examples: [
+    { line: "outbox run", about: "As a service" },
+    { line: "outbox run --once", about: "From cron, each minute" },
+  ],
+  exits: [74, 75, 77, 78, 130, 143],
+  load: () => import("../commands/run.ts"),
+};
+
+export const DELIVER: readonly CommandSpec[] = [run];

@@ -23,7 +23,7 @@ function claimable(db: Database, now = T0): number[] {
   db.run("ROLLBACK TO look");
   db.run("RELEASE look");
   expect(breaches(db, now)).toEqual([]);
-  return seqs.toSorted();
+  return seqs.toSorted((a, b) => a - b);
 }
 
 describe("a hold", () => {
@@ -68,14 +68,19 @@ describe("a hold", () => {
     const one = await store.hold(scope(), { actor: "anna", forS: 60, note: "moving house" });
     expect(one).toEqual({
       id: 1,
-      ...{ deliver_to: null, kind: null, ordering_key: null },
+      deliver_to: null,
+      kind: null,
+      ordering_key: null,
       note: "moving house",
       created_at: T0,
       ends_at: T0 + 60,
       actor: "anna",
     });
     const terms = {
-      ...{ holder: "h", circuit: { failures: 5, cooldownS: 60 }, settle: [], renew: [] },
+      holder: "h",
+      circuit: { failures: 5, cooldownS: 60 },
+      settle: [],
+      renew: [],
       claim: { dueBy: null, atMost: 64, fallbackLeaseS: 15, kinds: new Map(), perDestination: 64, inHand: [], isAlive: () => false },
     };
     expect(await store.nextMoment()).toBe(T0 + 60);

@@ -54,7 +54,7 @@ describe("the order of a key", () => {
   test("leaves other keys, and rows without one, alone", () => {
     const db = memory();
     for (const key of ["a", "a", "b", null, "b", null, "c"]) keyed(db, key);
-    expect(all(db, T0).toSorted()).toEqual([1, 3, 4, 6, 7]);
+    expect(new Set(all(db, T0))).toEqual(new Set([1, 3, 4, 6, 7]));
   });
 
   test.each(["a delayed row", "a row that waits for its acknowledgement", "a row that waits to be tried again", "a claim"] as const)(
@@ -239,5 +239,26 @@ describe("a wrong cache", () => {
     expect(take(db, T0)?.seq).toBe(1);
     db.run("DELETE FROM dispatch_destinations");
     expect(breaches(db, T0)).toMatchObject([{ what: "the destination is missing" }]);
+  });
+});
+
+describe("the caches hold in every conflict mode", () => {
+  test.each(["", "OR ABORT", "OR FAIL", "OR IGNORE", "OR REPLACE", "OR ROLLBACK"])("INSERT and UPDATE %s", (mode) => {
+    const db = memory();
+    db.run("INSERT INTO dispatch_holds (kind, created_at, actor) VALUES ('held', 0, '')");
+    for (let n = 1; n <= 12; n++)
+      db.run(
+        `INSERT ${mode} INTO dispatch_outbox (id, kind, deliver_to, ordering_key, payload, next_attempt_at, created_at, updated_at, ready)
+         VALUES (printf('%032x', ${n}), '${n % 5 === 0 ? "held" : "k"}', 'seat-${n % 2}', '${n % 3}', '{}', ${T0 + n}, ${T0}, ${T0}, ${n % 2})`,
+      );
+    expect(breaches(db, T0)).toEqual([]);
+    const move = `UPDATE ${mode} dispatch_outbox SET status = $status, reason_code = $reason, lock_token = $token, attempt = $attempt, next_attempt_at = $at, updated_at = $now WHERE seq = $seq`;
+    const claim = { status: "delivering", reason: "dispatch.delivering.attempt", token: "a", attempt: 1, at: T0 + 60, now: T0 };
+    for (const seq of [1, 2]) db.query(move).run({ ...claim, seq });
+    expect(breaches(db, T0)).toEqual([]);
+    expect(db.query("SELECT flight FROM dispatch_destinations").values()).toEqual([[1], [1]]);
+    db.query(move).run({ status: "acked", reason: "dispatch.acked.consumer", token: null, attempt: 1, at: T0, now: T0 + 1, seq: 1 });
+    expect(breaches(db, T0 + 1)).toEqual([]);
+    expect(take(db, T0 + 20)?.seq).toBe(3);
   });
 });

@@ -60,6 +60,8 @@ export interface ExchangeSeams {
 /** How many rows one transaction ends (expired, exhausted), so that it stays short. */
 const ENDED_AT_ONCE = 256;
 
+/** After so many milliseconds a transaction claims no more: where many rows are in the way, others come in between. */
+const LONG_MS = 50;
 /** Leases that run out while a transaction lasts are looked after too. */
 const SOON_S = 5;
 
@@ -117,7 +119,8 @@ function take(db: Handle, terms: Exchange, claim: NonNullable<Exchange["claim"]>
   }
   const claimed: Dispatch[] = [];
   const wanted = routed ? atMost : 0;
-  while (claimed.length < wanted) {
+  const startedMs = clock.monotonicMs();
+  while (claimed.length < wanted && (claimed.length === 0 || clock.monotonicMs() - startedMs < LONG_MS)) {
     const row = claimNext(db, fresh(), entropy.token());
     if (row === null) break;
     claimed.push(row);

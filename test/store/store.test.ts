@@ -207,3 +207,108 @@ test.each([
   expect(trouble).toMatchObject({ kind, message: expect.stringContaining("a.db") });
   expect(trouble instanceof OutboxError ? trouble.cause : null).toBe(error);
 });
+
+describe("renewal", () => {
+  test("gives a claim in hand another lease under its token, without a row of history; what is lost stays lost", async () => {
+    const { store, db, clock } = world();
+    await store.enqueue([request(), request()]);
+    const { taken } = await store.exchange(claim());
+    const renew = taken.map(({ seq, lock_token: token }) => ({ seq, lockToken: seq === 1 ? (token ?? "") : "another", leaseS: 20 }));
+    clock.pass(10);
+    const before = count(db, "status_transitions");
+    expect((await store.exchange({ ...NOTHING, renew })).renewed).toEqual([true, false]);
+    expect([row(db, 1).next_attempt_at, row(db, 2).next_attempt_at]).toEqual([T0 + 30, T0 + 15]);
+    expect(count(db, "status_transitions")).toBe(before);
+    clock.pass(19);
+    expect((await store.exchange(claim())).taken.map((one) => one.seq)).toEqual([2]);
+  });
+
+  test("of what a consumer acknowledged, or another runner took over, is refused", async () => {
+    const { store, clock } = world();
+    const [answer] = await store.enqueue([request({ ack_required: true }), request()]);
+    const { taken } = await store.exchange(claim());
+    await store.ack({ seq: 1 }, answer?.ack_token ?? "");
+    clock.pass(15);
+    await store.exchange({ ...claim(), holder: "desk 2 2" });
+    const renew = taken.map(({ seq, lock_token: token }) => ({ seq, lockToken: token ?? "", leaseS: 20 }));
+    expect((await store.exchange({ ...NOTHING, renew })).renewed).toEqual([false, false]);
+  });
+
+  test("settles, renews and claims in one commit, each place filled by what became free", async () => {
+    const { store, db } = world();
+    await store.enqueue([request(), request(), request()]);
+    const first = await store.exchange(claim({ perDestination: 2 }));
+    expect(first.taken.map((one) => one.seq)).toEqual([1, 2]);
+    const [done, on] = first.taken;
+    if (done === undefined || on === undefined) throw new Error("nothing was claimed");
+    const outcome = { kind: "ok", report: REPORT } as const;
+    const next = await store.exchange({
+      ...claim({ perDestination: 2 }),
+      settle: [{ claim: done, outcome, policy: POLICY }],
+      renew: [{ seq: on.seq, lockToken: on.lock_token ?? "", leaseS: 15 }],
+    });
+    expect([next.settled[0]?.result, next.renewed, next.taken.map((one) => one.seq)]).toEqual(["applied", [true], [3]]);
+    expect(row(db, 1).status).toBe("delivered");
+  });
+});
+
+describe("stale rows of living processes", () => {
+  test("are asked for once a look, and taken a lease later", async () => {
+    const { store, clock } = world();
+    await store.enqueue([request(), request()]);
+    await store.exchange(claim());
+    clock.pass(15);
+    const asked: string[] = [];
+    const isAlive = (holder: string): boolean => asked.push(holder) > 0;
+    expect((await store.exchange(claim({ isAlive }))).taken).toEqual([]);
+    expect(asked).toEqual(["desk 1 1"]);
+    clock.pass(15);
+    expect((await store.exchange(claim({ isAlive }))).taken).toHaveLength(2);
+  });
+
+  test("are something that happens by itself, for a runner that says who lives", async () => {
+    const { store, clock } = world();
+    await store.enqueue([request(), request({ kind: "slow", deliver_to: "seat-2" })]);
+    await store.exchange(claim({ kinds: new Map([["slow", 10]]) }));
+    const patience = { fallbackLeaseS: 15, kinds: new Map([["slow", 10]]), isAlive: () => true };
+    expect(await store.nextMoment(patience)).toBe(T0 + 10);
+    clock.pass(15);
+    expect([await store.nextMoment(), await store.nextMoment(patience)]).toEqual([null, T0 + 20]);
+    clock.pass(5);
+    expect(await store.nextMoment(patience)).toBe(T0 + 30);
+    expect(await store.nextMoment({ ...patience, isAlive: () => false })).toBeNull();
+  });
+});
+
+test("nextMoment sees the row behind one that something keeps, the end of a hold and the expiry of what is held", async () => {
+  const { store, clock } = world();
+  await store.enqueue([
+    request({ kind: "faulty" }),
+    request({ not_before: T0 + 40 }),
+    request({ deliver_to: "seat-2", expires_at: T0 + 30 }),
+  ]);
+  await store.hold({ deliverTo: "seat-2", kind: null, orderingKey: null }, { actor: "anna", forS: 20, note: null });
+  expect(await store.nextMoment()).toBe(T0 + 20);
+  clock.pass(20);
+  expect(await store.nextMoment()).toBe(T0 + 30);
+  clock.pass(10);
+  expect(await store.nextMoment()).toBe(T0 + 40);
+});
+
+test("an exchange without any route claims nothing, but ends what has ended", async () => {
+  const { store } = world();
+  await store.enqueue([request(), request({ expires_at: T0 - 1 })]);
+  const { taken } = await store.exchange(claim({ fallbackLeaseS: null, kinds: new Map([["ping", null]]) }));
+  expect(taken).toMatchObject([{ seq: 2, status: "expired" }]);
+});
+
+test("an exchange that has lasted long claims one row and lets others come in between", async () => {
+  const db = memory();
+  let ms = 0;
+  const slow = { ...handClock(), monotonicMs: () => (ms += 20) };
+  const store = createStore(db, "memory", { clock: slow, entropy: countedEntropy() });
+  await store.enqueue(Array.from({ length: 9 }, () => request()));
+  expect((await store.exchange(claim())).taken.map((one) => one.seq)).toEqual([1, 2, 3]);
+  slow.monotonicMs = () => (ms += 1_000);
+  expect((await store.exchange(claim())).taken.map((one) => one.seq)).toEqual([4]);
+});

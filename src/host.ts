@@ -43,22 +43,34 @@ export interface Holders {
 
 export async function hostHolders(): Promise<Holders> {
   const [{ hostname }, { readFileSync }] = await Promise.all([import("node:os"), import("node:fs")]);
-  /** Ticks since boot where /proc tells them (Linux); null where it does not, or there is no such process. */
-  const startOf = (pid: string): string | null => {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      // The second field is the program's name in brackets and may hold anything; start time is the 22nd.
-      return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
-    } catch {
-      return null;
-    }
-  };
+  const lives = process.platform === "linux" ? (pid: string, start: string) => startOf(readFileSync, pid) === start : isProcess;
   const host = hostname();
   return {
-    own: `${host} ${process.pid} ${startOf("self") ?? Math.floor(performance.timeOrigin / 1_000)}`,
+    own: `${host} ${process.pid} ${startOf(readFileSync, "self") ?? Math.floor(performance.timeOrigin / 1_000)}`,
     isAlive(holder) {
-      const [start, pid, ...rest] = holder.split(" ").toReversed();
-      return pid !== undefined && /^[0-9]+$/.test(pid) && rest.toReversed().join(" ") === host && startOf(pid) === start;
+      const [start = "", pid = "", ...rest] = holder.split(" ").toReversed();
+      return rest.toReversed().join(" ") === host && /^[0-9]+$/.test(pid) && lives(pid, start);
     },
   };
+}
+
+/** When a process started, in ticks since boot, where /proc tells it; null: there is no such process, or it has ended. */
+function startOf(read: (path: string, encoding: "utf8") => string, pid: string): string | null {
+  try {
+    const stat = read(`/proc/${pid}/stat`, "utf8");
+    // The second field is the program's name in brackets and may hold anything; the state is the 3rd, the start time the 22nd.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+/** Elsewhere a pid has to do: one that came back makes a row wait one lease more, no worse. */
+function isProcess(pid: string): boolean {
+  try {
+    return process.kill(Number(pid), 0);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
 }

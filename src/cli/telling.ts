@@ -55,7 +55,7 @@ export function lineFor(event: Event): Line {
     case "swept":
       return {
         level: "warn",
-        text: `${event.deadLetters} dead or expired ${event.deadLetters === 1 ? "dispatch" : "dispatches"} older than retention.dead_letter deleted`,
+        text: `${event.deadLetters} dead ${event.deadLetters === 1 ? "letter" : "letters"} older than retention.dead_letter deleted`,
         fields: { source: event.source, count: event.deadLetters },
       };
     case "exhausted":
@@ -64,6 +64,8 @@ export function lineFor(event: Event): Line {
         text: `the machine is out of resources: ${event.error}; nothing is started for a while, and no attempt is spent`,
         fields: {},
       };
+    case "exhausted over":
+      return { level: "warn", text: "the machine has resources again: commands start", fields: {} };
     case "stuck":
       return {
         level: "error",

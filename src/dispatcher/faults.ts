@@ -3,7 +3,6 @@ import { OutboxError } from "../core/errors.ts";
 import type { Clock } from "../core/seams.ts";
 import type { Settlement } from "../store/store.ts";
 import { type Plan, type Route, routeName } from "./plan.ts";
-import type { Tell } from "./report.ts";
 import type { Told } from "./told.ts";
 
 export interface Faults {
@@ -27,74 +26,85 @@ const SHORTEST_STOP_MS = 1_000;
 interface State {
   /** Why nothing of the route can start, as looked up before a claim. */
   readonly known: string | null;
-  /** Why its last command did not start; it is over when one starts. */
-  readonly shown: string | null;
-  /** Until when it is stopped because of that, on the monotonic clock. */
+  /** Until when it is stopped because a command did not start, on the monotonic clock. */
   readonly untilMs: number;
-  /** What was told and is not over. */
-  readonly told: string | null;
+  /** Whether the last command of it that was to start did; null: none was. */
+  readonly starts: boolean | null;
 }
 
-const SOUND: State = { known: null, shown: null, untilMs: 0, told: null };
+const UNKNOWN: State = { known: null, untilMs: 0, starts: null };
 
-const TOPIC = "route ";
-function topicOf(route: string | null): string {
-  return `${TOPIC}${route ?? ""}`;
-}
+/**
+ * What stands in the memory. The two are apart because only the first can be known to be over by looking: a fault that shows at
+ * the start is over when a command starts.
+ */
+const LOOKED_UP = "route ";
+const AT_START = "start ";
+const MACHINE = "machine";
 
 /** @param pauseMs how long a machine out of resources is left alone */
-export function faults(clock: Clock, told: Told, tell: Tell, pauseMs: () => number): Faults {
+export function faults(clock: Clock, told: Told, pauseMs: () => number): Faults {
   const states = new Map<string | null, State>();
   let pausedUntilMs = 0;
-  let exhaustionTold = false;
+  let machineIsSound: boolean | null = null;
   let first: OutboxError | null = null;
 
-  const stateOf = (route: string | null): State => states.get(route) ?? SOUND;
+  const stateOf = (route: string | null): State => states.get(route) ?? UNKNOWN;
   const isStopped = (state: State): boolean => state.untilMs > clock.monotonicMs();
-  /** Told when it begins and when it is over, once each, however often it shows in between. */
-  const set = (route: string | null, change: Partial<State>): void => {
-    const state = { ...stateOf(route), ...change };
-    const error = state.known ?? state.shown;
-    states.set(route, { ...state, told: error });
-    if (error === state.told) return;
-    if (error === null) return told.end(topicOf(route), { kind: "fault over", route });
+  const begin = (topic: string, route: string | null, error: string): void => {
     const name = route === null ? "" : `route "${route}": `;
     first ??= new OutboxError("settings", `${name}${error}`, "nothing of it is sent, and no attempt is spent, until this is mended");
-    told.begin(topicOf(route), { kind: "fault", route, error }, error);
+    told.begin(`${topic}${route ?? ""}`, { kind: "fault", route, error }, error);
+  };
+  const end = (topic: string, route: string | null): void => told.end(`${topic}${route ?? ""}`, { kind: "fault over", route });
+  const lookAt = (name: string | null, route: Route | null): void => {
+    const state = stateOf(name);
+    const known = route === null || route.policy.onConfigError === "fail" ? null : route.fault();
+    states.set(name, { ...state, known });
+    if (known !== null) begin(LOOKED_UP, name, known);
+    else if (state.known !== null) end(LOOKED_UP, name);
   };
   const exhausted = (error: string): void => {
     pausedUntilMs = clock.monotonicMs() + pauseMs();
+    machineIsSound = false;
     first ??= new OutboxError(
       "busy",
       `the machine is out of resources: ${error}`,
       "try again; lower dispatch.concurrency or raise the limits",
     );
-    if (!exhaustionTold) tell({ kind: "exhausted", error });
-    exhaustionTold = true;
+    told.begin(MACHINE, { kind: "exhausted", error }, error);
   };
 
-  // What another runner told of a route is over when this one finds the route sound.
-  told.settle(TOPIC, (topic) => {
-    const name = topic.slice(TOPIC.length);
-    return { kind: "fault over", route: name === "" ? null : name };
-  });
+  // What another runner told of a route is over when this one finds the route sound, or not there.
+  told.settle(LOOKED_UP, (topic) => ({ kind: "fault over", route: topic.slice(LOOKED_UP.length) || null }));
 
   return {
     look(plan) {
       const routes: readonly (readonly [string | null, Route | null])[] = [[null, plan.fallback], ...plan.routes];
       const names = new Set(routes.map(([name]) => name));
-      for (const name of states.keys()) if (!names.has(name)) states.delete(name);
-      for (const [name, route] of routes)
-        set(name, { known: route === null || route.policy.onConfigError === "fail" ? null : route.fault() });
+      for (const [name, { known, starts }] of states) {
+        if (names.has(name)) continue;
+        states.delete(name);
+        if (known !== null) end(LOOKED_UP, name);
+        if (starts === false) end(AT_START, name);
+      }
+      for (const [name, route] of routes) lookAt(name, route);
     },
     learn(plan, { claim, outcome, policy }) {
-      const route = routeName(plan, claim.kind);
-      if (outcome.kind === "fault" && policy.onConfigError === "wait")
-        set(route, { shown: outcome.error, untilMs: clock.monotonicMs() + Math.max(policy.backoff.baseMs, SHORTEST_STOP_MS) });
+      const name = routeName(plan, claim.kind);
+      const state = stateOf(name);
+      if (outcome.kind === "fault" && policy.onConfigError === "wait") {
+        const untilMs = clock.monotonicMs() + Math.max(policy.backoff.baseMs, SHORTEST_STOP_MS);
+        states.set(name, { ...state, untilMs, starts: false });
+        begin(AT_START, name, outcome.error);
+      }
       if (outcome.kind === "released" && outcome.exhausted) exhausted(outcome.error);
       if (!("report" in outcome) || outcome.report === null) return;
-      exhaustionTold = false;
-      set(route, { shown: null, untilMs: 0 });
+      // Also the first time, because another runner may have told.
+      if (state.starts !== true) end(AT_START, name);
+      states.set(name, { ...state, untilMs: 0, starts: true });
+      if (machineIsSound !== true) told.end(MACHINE, { kind: "exhausted over" });
+      machineIsSound = true;
     },
     stops: (route) => stateOf(route).known !== null || isStopped(stateOf(route)),
     pausedForMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),

@@ -40,10 +40,14 @@ export function leases(clock: Clock): Leases {
     forget: (seq) => void minded.delete(seq),
     due() {
       const nowMs = clock.monotonicMs();
-      const stepped = Math.abs(clock.now() * 1_000 - nowMs - offsetMs) > STEP_MS;
-      if (stepped) offsetMs = clock.now() * 1_000 - nowMs;
+      const stepped = clock.now() * 1_000 - nowMs;
+      if (Math.abs(stepped - offsetMs) > STEP_MS) {
+        offsetMs = stepped;
+        // Remembered with each, because this renewal may fail.
+        for (const [seq, entry] of minded) minded.set(seq, { ...entry, againAtMs: nowMs });
+      }
       return wanted()
-        .filter(({ againAtMs }) => stepped || againAtMs <= nowMs)
+        .filter(({ againAtMs }) => againAtMs <= nowMs)
         .map(({ renewal }) => renewal);
     },
     answered(renewals, kept) {

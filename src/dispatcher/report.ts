@@ -23,6 +23,7 @@ export type Event =
   | { readonly kind: "swept"; readonly source: string; readonly deadLetters: number }
   /** The machine is out of processes, memory or descriptors. */
   | { readonly kind: "exhausted"; readonly error: string }
+  | { readonly kind: "exhausted over" }
   /** The database refuses this outcome and takes others. It is kept and tried again. Told when it begins. */
   | { readonly kind: "stuck"; readonly dispatch: Dispatch; readonly outcome: Outcome; readonly error: OutboxError }
   /** An outcome could not be written before the runner had to go; its dispatch will be sent again. */

@@ -1,26 +1,24 @@
 /** Taking turns: `runOnce` drains what was due at its start, `runForever` goes on until it is stopped. */
 import { OutboxError } from "../core/errors.ts";
-import { newerSchema, type Ran, type Runner, type RunnerSeams, startRunner } from "./runner.ts";
+import { HEARTBEAT_MS, newerSchema, type Ran, type Runner, type RunnerSeams, startRunner } from "./runner.ts";
 import type { Source } from "./sources.ts";
 
 export type { Ran, RunnerSeams };
 
-/** The look at clock, file and `data_version` that catches what no event told, in milliseconds. */
-const HEARTBEAT_MS = 1_000;
-
 /** Drains what was due at its start, rows behind it in order included, sweeps, and returns. */
 export async function runOnce(seams: RunnerSeams): Promise<Ran> {
   const runner = startRunner(seams, true);
-  let first: OutboxError | null = null;
+  let ends: ReturnType<typeof endOf>[] = [];
   for (;;) {
     if ((await runner.pass()) === "moved") continue;
-    const ends = runner.sources.map((source) => endOf(source, runner));
-    for (const end of ends) if (end instanceof OutboxError) first ??= end;
+    ends = runner.sources.map((source) => endOf(source, runner));
     if (!ends.includes(null)) break;
     await runner.rest(Math.min(await runner.untilDueMs(), HEARTBEAT_MS));
   }
   while (!seams.stop.aborted && (await runner.sweep()));
-  return runner.end(first ?? outdated(runner) ?? runner.fault());
+  // Of the trouble that is left: a source that came back was worked through.
+  const trouble = ends.find((end) => end instanceof OutboxError) ?? null;
+  return runner.end(trouble ?? outdated(runner) ?? runner.fault());
 }
 
 /** Goes on until it is stopped, or until a database becomes newer than this binary. */
@@ -63,10 +61,10 @@ async function idle(runner: Runner, { clock, stop }: RunnerSeams): Promise<void>
   const began = offsetMs();
   while (clock.monotonicMs() < untilMs && !stop.aborted) {
     const more = await runner.sweep();
-    await runner.rest(more ? 0 : Math.min(untilMs - clock.monotonicMs(), HEARTBEAT_MS));
+    await runner.rest(more ? 0 : Math.min(untilMs - clock.monotonicMs(), runner.untilBeatMs()));
     // A clock that was set, or a machine that slept, moved every due time and every lease.
     if (Math.abs(offsetMs() - began) > HEARTBEAT_MS || runner.sources.some((source) => source.wantsPass())) return;
-    for (const source of runner.sources) await source.check();
+    await runner.beat();
     if (await runner.news()) return;
   }
 }

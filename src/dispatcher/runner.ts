@@ -41,6 +41,9 @@ export interface Runner {
   readonly sources: readonly Source[];
   /** One pass over all sources. Answers whether anything moved. */
   pass(): Promise<"moved" | "idle">;
+  /** Each second: looks whether files or settings were replaced, which no event may tell. */
+  beat(): Promise<void>;
+  untilBeatMs(): number;
   /** When it was told to stop, on the monotonic clock; null: it was not. */
   stoppedAtMs(): number | null;
   /** Sleeps until something finishes, is asked or is due; at most `ms`. */
@@ -57,6 +60,8 @@ export interface Runner {
   end(error: OutboxError | null): Promise<Ran>;
 }
 
+/** The look at clock, settings, files and `data_version` that catches what no event told, in milliseconds. */
+export const HEARTBEAT_MS = 1_000;
 /** Nothing past its window just now: how long until the next look. */
 const SWEEP_AGAIN_MS = 60_000;
 
@@ -72,13 +77,16 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
   const alarm = bell(clock);
   const kill = new AbortController();
   const memory = told(() => clock.monotonicMs(), tell);
-  const stops = faults(clock, memory, tell, () => seams.plan().intervalMs);
+  const stops = faults(clock, memory, () => seams.plan().intervalMs);
   const counters = newCounters();
   let stoppedAtMs: number | null = null;
   let happened = false;
   let turn = 0;
   let outdated = false;
   let sweepsAtMs = 0;
+  let beatsAtMs = clock.monotonicMs() + HEARTBEAT_MS;
+  /** Deleted by the sweep that is under way. */
+  const deadLetters = new Map<Source, number>();
   stop.addEventListener("abort", alarm.ring);
   now.addEventListener("abort", () => {
     kill.abort("now");
@@ -114,29 +122,54 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
     stoppedAtMs ??= clock.monotonicMs();
     return Math.max(0, stoppedAtMs + seams.plan().shutdownGraceMs - clock.monotonicMs());
   };
+  const beatIsDue = (): boolean => !drains && clock.monotonicMs() >= beatsAtMs;
+  const tellSwept = (each: Source): void => {
+    const count = deadLetters.get(each) ?? 0;
+    deadLetters.delete(each);
+    if (count > 0) tell({ kind: "swept", source: each.name, deadLetters: count });
+  };
+  /** Outcomes of another source that cannot be written take no slot: they must not keep this one from its work. */
+  const freeSlots = ({ concurrency }: Plan): number => Math.max(0, concurrency - sources.reduce((sum, each) => sum + each.running(), 0));
+  /** First the source with the fewest commands; another one each time among equals, so that none is always the last. */
+  const inTurn = (): Source[] => {
+    turn = (turn + 1) % Math.max(1, sources.length);
+    return [...sources.slice(turn), ...sources.slice(0, turn)].toSorted((one, other) => one.running() - other.running());
+  };
   return {
     sources,
     async pass() {
+      if (beatIsDue()) await this.beat();
       if (graceLeftMs() === 0) kill.abort();
       const plan = seams.plan();
       stops.look(plan);
       let moved = false;
-      // Another one begins each time, so that none is always the last to find a slot.
-      turn = (turn + 1) % Math.max(1, sources.length);
-      for (const each of [...sources.slice(turn), ...sources.slice(0, turn)]) {
-        const slots = plan.concurrency - sources.reduce((sum, other) => sum + other.slotsTaken(), 0);
-        const passed = await each.pass(plan, Math.max(0, slots));
+      let wentWithout = false;
+      const order = inTurn();
+      for (const [at, each] of order.entries()) {
+        // None takes all that is free; what the others leave is given out at the next pass.
+        const share = Math.ceil(freeSlots(plan) / (order.length - at));
+        const passed = await each.pass(plan, share);
+        if (share === 0) wentWithout = true;
         if (passed.result === "moved") moved = true;
         if (passed.result === "outdated" && !outdated) {
           outdated = true;
           tell({ kind: "trouble", source: each.name, error: newerSchema(each.path) });
         }
       }
+      // A slot became free while the sources after it were asked.
+      if (wentWithout && freeSlots(plan) > 0 && !stop.aborted) moved = true;
       await memory.flush(sources.filter((each) => each.hasAnswered() && each.error() === null));
       // Signals, timers and the output of commands come in between, however much there is to move.
       if (moved) await clock.sleep(0);
       return moved ? "moved" : "idle";
     },
+    async beat() {
+      if (!beatIsDue()) return;
+      beatsAtMs = clock.monotonicMs() + HEARTBEAT_MS;
+      seams.plan();
+      for (const each of sources) await each.check();
+    },
+    untilBeatMs: () => Math.max(0, beatsAtMs - clock.monotonicMs()),
     stoppedAtMs: () => stoppedAtMs,
     async rest(ms) {
       await alarm.wait(Math.min(ms, graceLeftMs()));
@@ -149,9 +182,9 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       return asked || changed.includes(true);
     },
     async untilDueMs() {
-      const { intervalMs } = seams.plan();
-      const moments = await Promise.all(sources.map((each) => each.untilMs()));
-      return Math.min(intervalMs, stops.againInMs(), stops.pausedForMs() || Number.POSITIVE_INFINITY, ...moments);
+      const plan = seams.plan();
+      const moments = await Promise.all(sources.map((each) => each.untilMs(plan)));
+      return Math.min(plan.intervalMs, stops.againInMs(), stops.pausedForMs() || Number.POSITIVE_INFINITY, ...moments);
     },
     fault: () => stops.first,
     async sweep() {
@@ -161,7 +194,8 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
         if (each.isRetired()) continue;
         const swept = await each.quietly((store) => store.sweep(seams.plan().retention));
         if (swept === null) continue;
-        if (swept.deadLetters > 0) tell({ kind: "swept", source: each.name, deadLetters: swept.deadLetters });
+        deadLetters.set(each, (deadLetters.get(each) ?? 0) + swept.deadLetters);
+        if (!swept.more) tellSwept(each);
         more ||= swept.more;
       }
       if (!more) sweepsAtMs = clock.monotonicMs() + SWEEP_AGAIN_MS;
@@ -169,6 +203,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
     },
     async end(error) {
       for (const each of sources) {
+        tellSwept(each);
         for (const { claim, outcome } of each.unwritten()) tell({ kind: "unwritten", dispatch: claim, outcome });
         await each.close();
       }

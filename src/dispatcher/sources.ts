@@ -2,6 +2,7 @@
  * One of the databases that a runner drains: its connection, its commands in hand, its trouble. What is wrong with one is told
  * and waited for without keeping the others.
  */
+import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
 import type { Settlement, Store } from "../store/store.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -10,7 +11,7 @@ import { crew } from "./crew.ts";
 import { leases } from "./lease.ts";
 import type { Plan } from "./plan.ts";
 import { stuck } from "./stuck.ts";
-import { type Passed, tick, type TickSeams } from "./tick.ts";
+import { leaseTerms, type Passed, taken, tick, type TickSeams } from "./tick.ts";
 import { patienceMs, trouble } from "./trouble.ts";
 import type { Told } from "./told.ts";
 import type { Watcher } from "./wake.ts";
@@ -28,13 +29,13 @@ export interface Source {
   readonly path: string;
   /**
    * One pass, unless it is left alone because of trouble.
-   * @param slots how many commands more may run
+   * @param slots how many commands more may run; those of its outcomes that are refused stay taken
    */
   pass(plan: Plan, slots: number): Promise<Passed>;
+  /** Starts the command of a claim that was made elsewhere, if it is still ours. */
+  take(claim: Dispatch, plan: Plan): Promise<void>;
   /** Whether another process has changed it since this was last asked; true when that cannot be known. */
   changed(): Promise<boolean>;
-  /** Commands that run and outcomes that are refused: what takes slots. */
-  slotsTaken(): number;
   running(): number;
   unwritten(): readonly Settlement[];
   /** Whether something finished that a pass could write now. */
@@ -53,15 +54,15 @@ export interface Source {
   /** Why a runner that is to end goes without all its outcomes; null while there is patience left. */
   givesUp(stoppedAtMs: number | null): OutboxError | null;
   /** Milliseconds until it wants another pass by itself; Infinity when nothing is ahead. */
-  untilMs(): Promise<number>;
+  untilMs(plan: Plan): Promise<number>;
   /** Work of the store that is not a tick. Null when the database does not answer. */
   quietly<T>(work: (store: Store) => Promise<T>): Promise<T | null>;
-  /** Looks whether the file is still the one that is open, and opens the new one when it is not. */
+  /** Looks whether the file is still the one that is open. When it is not, the next pass opens the new one, whatever the trouble was. */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
-export type SourceSeams = Omit<TickSeams, "connection" | "crew" | "stuck" | "leases" | "name"> & {
+export type SourceSeams = Omit<TickSeams, "connection" | "crew" | "stuck" | "leases" | "name" | "path"> & {
   readonly transport: Transport;
   readonly kill: AbortSignal;
   readonly told: Told;
@@ -84,7 +85,7 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
     begins: (error) => told.begin(`source ${spec.path}`, { kind: "trouble", source: spec.name, error }, error.message),
     ends: () => told.end(`source ${spec.path}`, { kind: "trouble over", source: spec.name }),
   });
-  const parts: TickSeams = { ...seams, name: spec.name, connection: store, crew: hands, stuck: refused, leases: minded };
+  const parts: TickSeams = { ...seams, name: spec.name, path: spec.path, connection: store, crew: hands, stuck: refused, leases: minded };
   const eyes = seams.watch?.(spec.path) ?? null;
   let retired = false;
   let outdated = false;
@@ -98,7 +99,7 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
     path: spec.path,
     async pass(plan, slots) {
       if (clock.monotonicMs() < restsUntilMs) return { result: "idle", asked: false };
-      const passed = await tick(parts, plan, isRetired() ? 0 : slots);
+      const passed = await tick(parts, plan, isRetired() ? 0 : Math.max(0, slots - refused.settlements().length));
       if (passed.result === "trouble") {
         lasting.met(passed.error);
         const urgent = passed.error.kind === "busy" || unwritten().length > 0 || drain || isRetired();
@@ -110,7 +111,9 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
       }
       return passed;
     },
+    take: (claim, plan) => taken(parts, plan, claim),
     async changed() {
+      if (clock.monotonicMs() < restsUntilMs) return false;
       if (!store.isOpen()) return true;
       try {
         return await store.use((open) => open.changed());
@@ -118,8 +121,7 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
         return true;
       }
     },
-    slotsTaken: () => hands.running() + refused.settlements().length,
-    running: hands.running,
+    running: () => hands.running(),
     unwritten,
     wantsPass: () => hands.finished.length > 0 && clock.monotonicMs() >= restsUntilMs,
     retire: () => {
@@ -137,12 +139,12 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
       const sinceMs = Math.max(first.sinceMs, hands.lastFinishedMs(), stoppedAtMs ?? 0);
       return clock.monotonicMs() - sinceMs >= patienceMs(first.error, unwritten().length > 0, isRetired()) ? first.error : null;
     },
-    async untilMs() {
+    async untilMs(plan) {
       const restMs = restsUntilMs - clock.monotonicMs();
       if (restMs > 0) return restMs;
       const own = Math.min(refused.againInMs(), minded.nextInMs());
       if (isRetired()) return own;
-      const moment = await this.quietly((open) => open.nextMoment());
+      const moment = await this.quietly((open) => open.nextMoment({ ...leaseTerms(plan, seams.faults), isAlive: seams.isAlive }));
       return moment === null ? own : Math.min(own, Math.max(1, (moment - clock.now()) * 1_000));
     },
     async quietly(work) {
@@ -154,11 +156,14 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
       }
     },
     async check() {
-      if (eyes?.check() === "replaced") await closeQuietly(store.close);
+      const change = eyes?.check() ?? "same";
+      if (change === "gone or replaced") await closeQuietly(() => store.close());
+      // The file that a handle made has appeared too.
+      if (change !== "same" && !store.isOpen()) restsUntilMs = 0;
     },
     async close() {
       eyes?.close();
-      await closeQuietly(store.close);
+      await closeQuietly(() => store.close());
     },
   };
 }

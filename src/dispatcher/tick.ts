@@ -14,8 +14,9 @@ import type { Told } from "./told.ts";
 
 export interface TickSeams {
   readonly clock: Clock;
-  /** The source. */
+  /** The source: as the settings call it, and where it is. */
   readonly name: string;
+  readonly path: string;
   readonly connection: Connection;
   readonly crew: Crew;
   readonly leases: Leases;
@@ -118,8 +119,8 @@ async function exchange(
   return exchanged;
 }
 
-function tellCircuit({ told, name }: TickSeams, plan: Plan, deliverTo: string, change: CircuitChange): void {
-  const topic = `circuit ${name} ${deliverTo}`;
+function tellCircuit({ told, name, path }: TickSeams, plan: Plan, deliverTo: string, change: CircuitChange): void {
+  const topic = `circuit ${path} ${deliverTo}`;
   if (change === "closed") told.end(topic, { kind: "circuit over", source: name, deliverTo });
   else if (change !== null)
     told.begin(topic, { kind: "circuit", source: name, deliverTo, cooldownMs: plan.circuit.cooldownS * 1_000 }, "open");
@@ -147,6 +148,13 @@ function claimOf(
       // A row of this batch that is due again at once is for the next run.
       ...(drain === null ? [] : [...batch.map(({ claim }) => claim.seq), ...drain.left]),
     ],
+    ...leaseTerms(plan, faults),
+  };
+}
+
+/** What is claimed at the moment, and for how long. */
+export function leaseTerms(plan: Plan, faults: Faults): Pick<NonNullable<Exchange["claim"]>, "fallbackLeaseS" | "kinds"> {
+  return {
     fallbackLeaseS: faults.stops(null) ? null : leaseS(plan.fallback),
     kinds: new Map([...plan.routes].map(([kind, route]) => [kind, faults.stops(kind) ? null : leaseS(route)])),
   };
@@ -155,18 +163,23 @@ function claimOf(
 /** A claim older than this is renewed before its command starts: the process may have been frozen in between. */
 const STALE_CLAIM_S = 1;
 
-async function taken(seams: TickSeams, plan: Plan, row: Dispatch): Promise<void> {
+/** What a claim gave: its command starts, unless the runner was stopped meanwhile or the claim has become somebody else's. */
+export async function taken(seams: TickSeams, plan: Plan, row: Dispatch): Promise<void> {
   const { counters, tell, crew, stop, clock } = seams;
   countTaken(counters, row);
   if (row.status !== "delivering") return tell({ kind: "ended", dispatch: row });
-  if (stop.aborted) return crew.release(row, plan);
-  if (Math.abs(clock.now() - row.updated_at) > STALE_CLAIM_S && !(await isStillOurs(seams, plan, row))) return;
+  if (Math.abs(clock.now() - row.updated_at) > STALE_CLAIM_S) {
+    const ours = await isStillOurs(seams, plan, row);
+    if (ours === "lost") return; // what becomes of it is decided by whoever has it
+    if (ours === "unknown") return crew.release(row, plan, "its claim could not be renewed");
+  }
+  if (stop.aborted) return crew.release(row, plan, "the runner was stopped");
   crew.start(row, plan);
 }
 
-/** Renews a claim; not renewed is not started, and what becomes of the row is decided by whoever has it. */
-async function isStillOurs(seams: TickSeams, plan: Plan, row: Dispatch): Promise<boolean> {
+async function isStillOurs(seams: TickSeams, plan: Plan, row: Dispatch): Promise<"ours" | "lost" | "unknown"> {
   const renewal = { seq: row.seq, lockToken: row.lock_token ?? "", leaseS: leaseS(routeOf(plan, row.kind)) };
   const exchanged = await exchange(seams, plan, { settle: [], renew: [renewal], claim: null });
-  return !(exchanged instanceof OutboxError) && exchanged.renewed[0] === true;
+  if (exchanged instanceof OutboxError) return "unknown";
+  return exchanged.renewed[0] === true ? "ours" : "lost";
 }

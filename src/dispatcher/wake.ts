@@ -6,46 +6,26 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** After an event, in milliseconds. */
+/** After an event, in milliseconds. The second look finds what a slow commit showed too late for the first. */
 const LOOKS_MS = [2, 25] as const;
 
 export interface Watcher {
   /**
-   * Sees to it that the right directory is watched and says whether the file is still the one that was there: it may have been
-   * replaced, or its directory have gone and come back.
+   * Sees to it that the right directory is watched, and says what has become of the file: it may have been replaced, or its
+   * directory have gone and come back.
    */
-  check(): "same" | "replaced";
+  check(): "same" | "appeared" | "gone or replaced";
   close(): void;
 }
 
-/** @param look called some milliseconds after something happened to the database; many events, one pair of looks */
+/** @param look called some milliseconds after something happened to the database, however much happened */
 export function watcher(path: string, look: () => void): Watcher {
   const directory = dirname(path);
   const name = basename(path);
   let watching: { readonly handle: FSWatcher; readonly inode: number } | null = null;
-  let file: number | null = inodeOf(path);
-  let pending: ReturnType<typeof setTimeout>[] = [];
-  let again = false;
+  let file = inodeOf(path);
+  const looks = LOOKS_MS.map((ms) => soon(ms, look));
 
-  const looks = (): void => {
-    again = false;
-    pending = LOOKS_MS.map((ms, index) =>
-      setTimeout(() => {
-        if (index === LOOKS_MS.length - 1) {
-          pending = [];
-          // What happened meanwhile may not have been visible to these looks.
-          if (again) looks();
-        }
-        look();
-      }, ms),
-    );
-  };
-  const onEvent = (_: string, changed: string | null): void => {
-    // SQLite's companions begin with the name of the file.
-    if (changed !== null && !changed.startsWith(name)) return;
-    if (pending.length === 0) looks();
-    else again = true;
-  };
   const drop = (): void => {
     watching?.handle.close();
     watching = null;
@@ -56,7 +36,10 @@ export function watcher(path: string, look: () => void): Watcher {
     drop();
     if (inode === null) return;
     try {
-      const handle = watch(directory, onEvent);
+      const handle = watch(directory, (_, changed) => {
+        // SQLite's companions begin with the name of the file.
+        if (changed === null || changed.startsWith(name)) for (const each of looks) each.ask();
+      });
       handle.on("error", drop);
       watching = { handle, inode };
     } catch {
@@ -67,16 +50,37 @@ export function watcher(path: string, look: () => void): Watcher {
   return {
     check() {
       start();
-      const now = inodeOf(path);
-      if (now === file) return "same";
-      const first = file === null;
-      file = now;
-      return first ? "same" : "replaced";
+      const before = file;
+      file = inodeOf(path);
+      return file === before ? "same" : before === null ? "appeared" : "gone or replaced";
     },
     close() {
-      for (const timer of pending) clearTimeout(timer);
-      pending = [];
+      for (const each of looks) each.cancel();
       drop();
+    },
+  };
+}
+
+/** Looks `ms` after it was asked. Asked while a look is still to come, it looks again that long after that one: many asks, one look. */
+function soon(ms: number, look: () => void): { ask(): void; cancel(): void } {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let again = false;
+  const begin = (): void => {
+    again = false;
+    timer = setTimeout(() => {
+      timer = null;
+      if (again) begin();
+      look();
+    }, ms);
+  };
+  return {
+    ask() {
+      again = timer !== null;
+      if (timer === null) begin();
+    },
+    cancel() {
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
     },
   };
 }

@@ -97,16 +97,18 @@ describe("run", () => {
     await pass(place, 5);
     const before = place.clock.wakes();
     await pass(place, 4);
-    expect(place.clock.wakes() - before).toBeLessThan(4);
+    // A heartbeat a second, each with one turn of the event loop; and the one that waits here.
+    expect(place.clock.wakes() - before).toBeLessThanOrEqual(4 * 2 + 1);
   });
   test("looks every interval at the latest, and when it is woken", async () => {
     const place = filled();
     const runner = place.runner("forever");
-    await pass(place, 1);
-    enter(place.db, {}, place.clock.now());
-    await pass(place, 28);
-    expect(statuses(place)).toEqual(["pending"]);
     await pass(place, 2);
+    // On the handle of the runner: it cannot see that as a change.
+    enter(place.db, {}, place.clock.now());
+    await pass(place, 27);
+    expect(statuses(place)).toEqual(["pending"]);
+    await pass(place, 3);
     expect(statuses(place)).toEqual(["delivered"]);
     enter(place.db, {}, place.clock.now());
     runner.wake();
@@ -227,7 +229,8 @@ describe("trouble with the database", () => {
     runner.mishaps.push(...Array<"io">(900).fill("io"));
     await pass(place, 600);
     expect(kinds(runner)).toEqual(["trouble"]);
-    expect(place.clock.wakes()).toBeLessThan(100);
+    expect(900 - runner.mishaps.length).toBeWithin(20, 32);
+    expect(place.clock.wakes()).toBeLessThan(600 * 2 + 100);
   });
 });
 
@@ -246,7 +249,7 @@ describe("an outcome that the database refuses", () => {
     const runner = place.runner("forever", { concurrency: 1 });
     await pass(place, 100);
     expect(statuses(place)).toEqual(["delivering", "pending", "pending"]);
-    expect(place.clock.wakes()).toBeLessThan(60);
+    expect(place.clock.wakes()).toBeLessThan(100 * 2 + 60);
     place.db.run("DROP TRIGGER refuses");
     await pass(place, 100);
     expect(statuses(place)).toEqual(["delivered", "delivered", "delivered"]);
@@ -283,7 +286,8 @@ describe("a fault", () => {
     expect(counters).toEqual({ attempted: 2, delivered: 1, dead_letter: 0, expired: 1, retried: 0 });
     expect(row(place.db, 2).attempt).toBe(0);
     expect(trouble).toMatchObject({ kind: "settings", message: 'route "other": no such command' });
-    expect(kinds(runner)).toEqual(["fault", "ended", "settled"]);
+    expect(kinds(runner).filter((kind) => kind !== "fault")).toEqual(["ended", "settled"]);
+    expect(kinds(runner).filter((kind) => kind === "fault")).toHaveLength(1);
   });
   test("that shows only at the start gives the attempt back and stops its route for a backoff, told once while it lasts", async () => {
     const fault: Act = { outcome: "fault", ms: 0 };

@@ -62,6 +62,12 @@ export const ROOMS: readonly Room[] = [
     why: "a transport gets final values and answers with an outcome; it knows no row and no setting",
   },
   {
+    name: "dispatcher/wake",
+    files: /^src\/dispatcher\/wake\.ts$/,
+    may: [PLATFORM],
+    why: "waking watches a directory and knows nothing else; the runner gets it as a seam, so that a simulation needs no files",
+  },
+  {
     name: "dispatcher",
     files: /^src\/dispatcher\//,
     may: [CORE, STORE, /^src\/dispatcher\//, /^src\/transport\/transport\.ts$/],

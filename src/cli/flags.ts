@@ -31,6 +31,7 @@ export const FILTERS = {
   kind: { kind: "list", value: "KIND", about: "This kind", group: "Filters" },
   to: { kind: "list", value: "DEST", about: "This destination", group: "Filters" },
   "dedup-key": { kind: "list", value: "KEY", about: "This deduplication key", group: "Filters" },
+  "ordering-key": { kind: "list", value: "KEY", about: "This ordering key", group: "Filters" },
   reason: { kind: "list", value: "WORD", about: "Reason of the last move, for example max_attempts", group: "Filters" },
   since: { kind: "string", value: "T", about: "Last moved at or after this time, or within this long: 2h", group: "Filters" },
   before: { kind: "string", value: "T", about: "Last moved before this time, or longer ago than this", group: "Filters" },

@@ -8,7 +8,7 @@ import { homeOf, isNamedButMissing } from "../settings/locate.ts";
 import { placeOf } from "../settings/place.ts";
 import { readSettings } from "../settings/read.ts";
 import { interpret } from "../settings/resolve.ts";
-import { type Choice, policyFor, type Settings } from "../settings/settings.ts";
+import { type Choice, type Loaded, policyFor, type Settings } from "../settings/settings.ts";
 import { exitCode, OK } from "./exit.ts";
 import { type Io, StdoutClosed } from "./io.ts";
 import { count, escapeControls, jsonLine } from "./output.ts";
@@ -19,16 +19,16 @@ import { choiceOf, databaseOf, made, namedDatabase, withStore } from "./place.ts
 const ARGV_LIMIT = 131_071;
 
 /** Fields in which a duplicate must not differ unnoticed. Bodies and times of a heartbeat differ each time. */
-const TOLD = ["kind", "deliver_to", "ack_required"];
+const TOLD = ["kind", "deliver_to", "ack_required", "ordering_key"];
 
 /**
  * The settings. A broken file must not lose a message whose database is named without it: then the built-in bounds
  * hold and stderr says so. An untrusted file always stops (it names commands to run).
  */
-export async function quickSettings(args: Args, io: Io): Promise<Settings> {
+export async function quickSettings(args: Args, io: Io): Promise<Loaded> {
   const choice = choiceOf(args, io);
   try {
-    return (await readSettings(choice)).settings;
+    return await readSettings(choice);
   } catch (error) {
     const isBroken = error instanceof OutboxError && error.kind === "settings" && !isNamedButMissing(choice);
     if (!isBroken || namedDatabase(args, io) === null) throw error;
@@ -37,11 +37,11 @@ export async function quickSettings(args: Args, io: Io): Promise<Settings> {
   }
 }
 
-function builtIn({ env }: Choice): Settings {
+function builtIn({ env }: Choice): Loaded {
   const home = homeOf(env);
   const interpreted = interpret(undefined, placeOf(home, home, env));
   invariant("settings" in interpreted, "the built-in settings are wrong");
-  return interpreted.settings;
+  return { settings: interpreted.settings, file: null, origin: "built-in" };
 }
 
 /** Commits the requests, all or none, and answers with their ids. */
@@ -54,6 +54,18 @@ export async function handIn(
 ): Promise<number> {
   const terms = made(databaseOf(args, io, settings), io, args.on("allow-network-fs"));
   const answers = await withStore(terms, io, (store) => store.enqueue(requests));
+  return tell(args, io, settings, requests, answers, failOnDuplicate);
+}
+
+/** What was committed: warnings first, then the ids. @throws OutboxError `no` for a duplicate where that was asked for */
+export function tell(
+  args: Args,
+  io: Io,
+  settings: Settings,
+  requests: readonly CheckedRequest[],
+  answers: readonly Answer[],
+  failOnDuplicate: boolean,
+): number {
   const now = io.clock.now();
   const warnings = requests.flatMap((request, at) => {
     const answer = answers[at];

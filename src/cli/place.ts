@@ -1,7 +1,9 @@
 /** Which settings hold for a command, and which database it works on. The one place that knows the order of precedence. */
 import { statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
 import { nearest } from "../core/nearest.ts";
+import { homeOf } from "../settings/locate.ts";
 import type { Choice, Loaded, Settings } from "../settings/settings.ts";
 import { openStore, type OpenTerms, type Store } from "../store/store.ts";
 import { pathFrom } from "./input.ts";
@@ -71,10 +73,27 @@ export function sourcesOf(args: Args, io: Io, settings: Settings): readonly Name
   });
 }
 
-/** One file under two names is one: two handles of two names would be two runners in one process. */
+/** One file under two names is one: two handles of two names would be two runners in one process. Also one that is not made yet. */
 function identity(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? path : `${stat.dev}:${stat.ino}`;
+  const file = inode(path);
+  if (file !== null) return file;
+  const directory = inode(dirname(path));
+  return directory === null ? path : `${directory}/${basename(path)}`;
+}
+
+function inode(path: string): string | null {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat === undefined ? null : `${stat.dev}:${stat.ino}`;
+  } catch {
+    return null; // out of reach: opening it says why
+  }
+}
+
+/** Commands run in the user's home, else in `/`: never where somebody happened to start the runner. */
+export function workplace(io: Io): string {
+  const path = homeOf(io.env);
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? path : "/";
 }
 
 /** How a command that works on an existing database opens it: it never makes one, and never changes its schema. */

@@ -1,19 +1,14 @@
 /** One dispatch for a person: the row, the envelope, each attempt with its output, the history, what operators did. */
-import type { AdminEvent, Dispatch, Transition } from "../core/dispatch.ts";
+import type { AdminEvent, Transition } from "../core/dispatch.ts";
 import { shortDuration } from "../core/duration.ts";
 import { nextMove } from "../core/explain.ts";
 import { shortReason } from "../core/lifecycle.ts";
 import type { Zone } from "../core/seams.ts";
 import { formatTime } from "../core/time.ts";
+import type { Found, Hold } from "../store/store.ts";
 import type { Terminal } from "./io.ts";
 import { bold, escapeControls, relative, table } from "./output.ts";
 import { nested } from "./rows.ts";
-
-interface Subject {
-  readonly row: Dispatch;
-  readonly history: readonly Transition[];
-  readonly audit: readonly AdminEvent[];
-}
 
 interface View {
   readonly now: number;
@@ -23,10 +18,10 @@ interface View {
 
 const INDENT = "  ";
 
-export function portrait({ row, history, audit }: Subject, view: View): string {
+export function portrait({ row, hold, history, audit }: Found, view: View): string {
   const heading = `${row.seq}  ${row.id}  ${row.status}`;
   const blocks = [
-    [view.terminal.color ? bold(heading) : heading, ...fields(row, view)].join("\n"),
+    [view.terminal.color ? bold(heading) : heading, ...fields(row, hold, view)].join("\n"),
     section("Envelope", pretty(row.payload), view),
     section("Attempts", attempts(history, view), view),
     section("History", historyTable(history, view), view),
@@ -35,7 +30,7 @@ export function portrait({ row, history, audit }: Subject, view: View): string {
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
-function fields(row: Dispatch, view: View): readonly string[] {
+function fields(row: Found["row"], hold: Hold | null, view: View): readonly string[] {
   const at = (epochS: number): string => `${formatTime(epochS, view.zone)}, ${relative(epochS, view.now)}`;
   const optional = {
     "dedup key": row.dedup_key,
@@ -53,7 +48,8 @@ function fields(row: Dispatch, view: View): readonly string[] {
     ["kind", row.kind],
     ["to", row.deliver_to],
     ["attempt", `${row.attempt} of ${row.max_attempts}`],
-    ["next", nextMove({ ...row, last_error: null }, view.now)],
+    ["next", nextMove({ ...row, last_error: null }, view.now, row)],
+    ["held", hold === null ? null : heldText(hold, at)],
     ["last error", row.last_error],
     ["created", at(row.created_at)],
     ["last move", at(row.updated_at)],
@@ -65,6 +61,11 @@ function fields(row: Dispatch, view: View): readonly string[] {
     ...Object.entries(optional),
   ];
   return lines.flatMap(([label, value]) => (value === null ? [] : [`${INDENT}${label.padEnd(13)}${escapeControls(value)}`]));
+}
+
+function heldText({ created_at, ends_at, actor, note }: Hold, at: (epochS: number) => string): string {
+  const end = ends_at === null ? "" : `, until ${at(ends_at)}`;
+  return `since ${at(created_at)}${end}, by ${actor}${note === null ? "" : `: ${note}`}`;
 }
 
 /** Indented by parsing and printing; `--json` has the text to the letter. */

@@ -38,6 +38,7 @@ async function wishOf(args: Args, io: Io, settings: Settings): Promise<Wish> {
     kind: argvText(args, "kind"),
     deliver_to: argvText(args, "to"),
     dedup_key: argvText(args, "dedup-key"),
+    ordering_key: argvText(args, "ordering-key"),
     session_id: argvText(args, "session-id"),
     schedule_run_id: argvText(args, "schedule-run-id"),
     emitter_role: argvText(args, "emitter-role"),

@@ -1,12 +1,13 @@
 /** Rows as JSON: keys are column names; columns that hold JSON are nested, except the payload, which is kept to the letter. */
 import type { AdminEvent, Dispatch, Transition } from "../core/dispatch.ts";
+import type { Situation } from "../core/explain.ts";
 import type { Listed } from "../store/store.ts";
 
-export function listedJson(row: Listed): object {
+export function listedJson(row: Listed & Situation): object {
   return { ...row, metadata: nested(row.metadata) };
 }
 
-export function dispatchJson(row: Dispatch, history: readonly Transition[], audit: readonly AdminEvent[]): object {
+export function dispatchJson(row: Dispatch & Situation, history: readonly Transition[], audit: readonly AdminEvent[]): object {
   return { ...row, metadata: nested(row.metadata), history: history.map(transitionJson), audit: audit.map(auditJson) };
 }
 

@@ -8,15 +8,28 @@ export type Explainable = Pick<
   "status" | "attempt" | "max_attempts" | "next_attempt_at" | "ack_required" | "expires_at" | "reason_code" | "last_error"
 >;
 
+/** What keeps a row from being claimed, apart from its own time. Null: it is not in the way. */
+export interface Situation {
+  /** `seq` of the earlier row of its ordering key that is under way. */
+  readonly waits_for: number | null;
+  /** The hold that stops it. */
+  readonly held_by: number | null;
+  /** End of the cooldown of its destination's circuit, epoch seconds. Once it is past, one row at a time may try. */
+  readonly open_until: number | null;
+}
+
+/** Nothing is in its way. */
+export const FREE: Situation = { waits_for: null, held_by: null, open_until: null };
+
 /**
  * The next move and its cause. Terminal rows say how they ended.
  * @param now epoch seconds
  * @example nextMove(row, now) === "again in 40s: exit 1"
  */
-export function nextMove(row: Explainable, now: number): string {
+export function nextMove(row: Explainable, now: number, situation: Situation = FREE): string {
   switch (row.status) {
     case "pending":
-      return pending(row, now);
+      return pending(row, now, situation);
     case "delivering":
       return row.next_attempt_at > now
         ? `running; lease ends in ${until(row.next_attempt_at, now)}`
@@ -34,10 +47,13 @@ export function nextMove(row: Explainable, now: number): string {
   }
 }
 
-function pending(row: Explainable, now: number): string {
+function pending(row: Explainable, now: number, situation: Situation): string {
   if (row.expires_at !== null && row.expires_at <= now) return "expires at the next tick";
   // A pending row is never due later than it expires; due exactly then, it expires instead of being sent.
   if (row.expires_at !== null && row.next_attempt_at >= row.expires_at) return because(`expires in ${until(row.expires_at, now)}`, row);
+  // What ends needs no permission; everything else does.
+  const block = row.attempt < row.max_attempts ? blocked(row, now, situation) : null;
+  if (block !== null) return block;
   const late = now - row.next_attempt_at;
   const when = late >= 0 ? "now" : `in ${until(row.next_attempt_at, now)}`;
   const reason = shortReason(row.reason_code);
@@ -47,6 +63,14 @@ function pending(row: Explainable, now: number): string {
   // One that has been due for long waits for a runner rather than for the next tick.
   if (reason === "enqueued" || reason === "operator_retry") return late < 1 ? `due ${when}` : `due for ${shortDuration(late * 1_000)}`;
   return because(`again ${when}`, row);
+}
+
+function blocked(row: Explainable, now: number, { waits_for, held_by, open_until }: Situation): string | null {
+  if (held_by !== null) return "held";
+  if (waits_for !== null) return `waits for ${waits_for} of its key`;
+  // A circuit matters to what would be due before it lets something through again.
+  if (open_until === null || open_until <= Math.max(now, row.next_attempt_at)) return null;
+  return because(`circuit open for ${until(open_until, now)}`, row);
 }
 
 function because(what: string, row: Explainable): string {

@@ -11,15 +11,7 @@ export interface Advice {
 }
 
 /** Keys that this version reads and checks, and on which nothing depends yet. */
-const WITHOUT_EFFECT = [
-  [["sources"], "has no effect on run yet: commands can name these databases with --source, but only `database` is delivered from"],
-  [["dispatch", "per_destination"], "has no effect yet: only concurrency bounds how many commands run at once"],
-  [["dispatch", "circuit", "failures"], "has no effect yet: a destination that keeps failing is tried again by its backoff alone"],
-  [["dispatch", "circuit", "cooldown"], "has no effect yet: no circuit is ever open"],
-  [["retention", "delivered"], "has no effect yet: delivered and acknowledged dispatches are kept until they are purged"],
-  [["retention", "dead_letter"], "has no effect yet: dead and expired dispatches are kept until they are purged"],
-  [["retention", "inbox"], "has no effect yet: there is no inbox"],
-] as const;
+const WITHOUT_EFFECT = [[["retention", "inbox"], "has no effect yet: there is no inbox"]] as const;
 
 /** What an argv shows to every user of the machine, and where the command finds it unseen. */
 const UNSEEN: Partial<Record<Placeholder, string>> = {
@@ -46,8 +38,7 @@ export function advice(loaded: Loaded, lineOf: (path: readonly Key[]) => number 
   }
   for (const [path, message] of WITHOUT_EFFECT) {
     const line = lineOf(path);
-    const nothing = path[0] === "sources" && loaded.settings.sources.size === 1;
-    if (line !== null && !nothing) given.push({ line, message: `${nameOf(path)} ${message}` });
+    if (line !== null) given.push({ line, message: `${nameOf(path)} ${message}` });
   }
   return given.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }

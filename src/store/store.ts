@@ -3,6 +3,7 @@
  * engine can stand behind it. Inside, each method wraps synchronous functions into one immediate transaction.
  */
 import type { AdminEvent, Answer, Dispatch, DispatchRef, Transition } from "../core/dispatch.ts";
+import type { Situation } from "../core/explain.ts";
 import type { CheckedRequest } from "../core/request.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
 import { patienceEnds, staleHolders } from "./claim.ts";
@@ -14,6 +15,7 @@ import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
 import { type RetentionTerms, sweep, type Swept } from "./retention.ts";
+import { situated } from "./situation.ts";
 import { type Handle, statement } from "./statement.ts";
 import { note, over, standing } from "./told.ts";
 import { ack, type AckOutcome, type Settled } from "./transitions.ts";
@@ -44,6 +46,15 @@ export interface OperatorTerms {
   readonly dryRun: boolean;
 }
 
+/** Everything that is known of one dispatch. */
+export interface Found {
+  readonly row: Dispatch & Situation;
+  /** The hold that stops it. */
+  readonly hold: Hold | null;
+  readonly history: readonly Transition[];
+  readonly audit: readonly AdminEvent[];
+}
+
 /** How one row is claimed at its entry. */
 export interface InlineTerms {
   /** Host, pid and start time of this process. */
@@ -71,10 +82,8 @@ export interface Store {
   /** Enters one dispatch and claims it, or says which guard was in its way: then it stays pending. */
   enqueueClaimed(request: CheckedRequest, terms: InlineTerms): Promise<Inline>;
   ack(ref: DispatchRef, token: string): Promise<AckOutcome>;
-  find(
-    ref: DispatchRef,
-  ): Promise<{ readonly row: Dispatch; readonly history: readonly Transition[]; readonly audit: readonly AdminEvent[] } | null>;
-  list(page: Page): Promise<readonly Listed[]>;
+  find(ref: DispatchRef): Promise<Found | null>;
+  list(page: Page): Promise<readonly (Listed & Situation)[]>;
   /** `dueInS`: seconds from now; `expiresInS`: the new expiry, seconds after it is due, or null to keep the old one. */
   retry(ref: DispatchRef, terms: OperatorTerms & { readonly dueInS: number; readonly expiresInS: number | null }): Promise<OperatorOutcome>;
   cancel(ref: DispatchRef, terms: OperatorTerms): Promise<OperatorOutcome>;
@@ -147,9 +156,12 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
     find: (ref) =>
       read(() => {
         const row = byRef(db, ref);
-        return row === null ? null : { row, history: history(db, row.id), audit: audit(db, row.id) };
+        const [found] = row === null ? [] : situated(db, [row], clock.now());
+        if (found === undefined) return null;
+        const hold = holds(db).find(({ id }) => id === found.held_by) ?? null;
+        return { row: found, hold, history: history(db, found.id), audit: audit(db, found.id) };
       }),
-    list: (page) => read(() => list(db, page)),
+    list: (page) => read(() => situated(db, list(db, page), clock.now())),
     retry: (ref, terms) =>
       transact(() => {
         const base = operation(terms);

@@ -1,7 +1,9 @@
 /** Looking: ls, show, stats. */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { ID, Place } from "./outbox.ts";
+import { sh, Workstation } from "./running.ts";
 
 async function filled(place: Place, count: number): Promise<void> {
   const stdin = Array.from({ length: count }, (_, at) => `{"kind":"k${at % 2}","deliver_to":"d${at % 3}"}\n`).join("");
@@ -18,6 +20,9 @@ test.each([
   [["purge", "1"]],
   [["ack", "1", "t"]],
   [["migrate"]],
+  [["hold"]],
+  [["hold", "--all"]],
+  [["resume", "--all"]],
 ])("%j says that there is no database, and makes none", async (args) => {
   using place = new Place();
   await place.run(args, { code: 1, stderr: /^outbox: no database at .*outbox\.db; / });
@@ -126,8 +131,57 @@ test("stats counts by status", async () => {
   await place.run(["cancel", "1"], { stdout: "1 message cancelled\n" });
   const [figures] = await place.json(["stats"]);
   expect(figures).toMatchObject({ depth: 2, status: { pending: 2, expired: 1, delivered: 0 } });
-  expect(Object.keys(figures ?? {})).toEqual(["depth", "oldest_due_age", "status"]);
+  const keys = ["depth", "oldest_due_age", "status", "open_circuits", "holds", "circuits", "source", "path"];
+  expect(Object.keys(figures ?? {})).toEqual(keys);
   await place.run(["stats"], { stdout: /^depth +2\noldest due +\S+\npending +2\n/ });
+});
+
+test("stats tells of every database of the settings, and with 74 of one that cannot be read", async () => {
+  using place = new Workstation().settings({ sources: { shop: "shop.db", gone: "gone.db" } });
+  const shop = join(place.settingsFile, "../shop.db");
+  await filled(place, 3);
+  await place.run(["enqueue", "--kind", "k", "--to", "d", "--source", "shop"], { stdout: ID });
+  const left = { code: 74, stderr: /^outbox: source gone is left out: no database at .*gone\.db; / };
+  const all = await place.json(["stats"], left);
+  expect(all.map(({ source, depth }) => [source, depth])).toEqual([
+    ["default", 3],
+    ["shop", 1],
+  ]);
+  expect(all[1]?.["path"]).toBe(shop);
+  await place.run(["stats"], { ...left, stdout: /^SOURCE +default +shop\ndepth +3 +1\n/ });
+  expect((await place.json(["stats", "--source", "shop"])).map(({ source }) => source)).toEqual(["shop"]);
+  await place.run(["stats", "--source", "gone"], { code: 1, stderr: /^outbox: no database at / });
+});
+
+test("stats, ls and show tell of an open circuit", async () => {
+  using place = new Workstation().settings({
+    dispatch: { notify_template: sh("echo broken >&2; exit 1"), circuit: { failures: 1, cooldown: "1h" }, backoff: { base: 0 } },
+  });
+  await place.enqueue({}, { kind: "later" });
+  await place.start(["run", "--once"]);
+  expect((await place.json(["stats"]))[0]).toMatchObject({ open_circuits: 1, circuits: [{ deliver_to: "seat-1" }] });
+  await place.run(["stats"], {
+    stdout: /\nopen circuits +1\nholds +0\ncircuit open: seat-1 failed \d+ times? in a row, tries again in \S+\n$/,
+  });
+  for (const words of [["ls"], ["show", "1"]]) expect(await place.run(words, { stdout: /./ })).toMatch(/circuit open for \S+m/);
+});
+
+test("ls and show tell of order, and of holds with their note", async () => {
+  using place = new Place();
+  const step = ["enqueue", "--kind", "k", "--to", "d"];
+  await place.run([...step, "--ordering-key", "job-7"], { stdout: ID });
+  await place.run([...step, "--ordering-key", "job-7"], { stdout: ID });
+  await place.run([...step], { stdout: ID });
+  const table = await place.run(["ls", "--oldest"], { stdout: /^SEQ {2}STATUS {3}KIND {2}TO {2}KEY / });
+  expect(table).toMatch(/\n +2 {2}pending +k +d +job-7 +0\/8 +waits for 1 of its key +\S+\n/);
+  expect(seqs(await place.json(["ls", "--ordering-key", "job-7"]))).toEqual([2, 1]);
+  expect((await place.json(["ls"])).map(({ waits_for }) => waits_for)).toEqual([null, 1, null]);
+  expect(await place.run(["ls", "--limit", "1"], { stdout: /./ })).not.toContain("KEY");
+  await place.run(["hold", "--to", "d", "--note", "broken\u001b[2J", "--for", "1h"], { stdout: /./ });
+  expect(await place.run(["show", "3"], { stdout: /./ })).toMatch(
+    /\n {2}next +held\n {2}held +since .*, until .*, by uid \d+: broken\\x1b\[2J\n/,
+  );
+  expect((await place.json(["show", "2"]))[0]).toMatchObject({ ordering_key: "job-7", waits_for: 1, held_by: 1, open_until: null });
 });
 
 test("an absurdly long ID is answered in one readable line", async () => {

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
+import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { ID, Place } from "./outbox.ts";
 
 const enqueue = (place: Place, ...flags: string[]): Promise<string> =>
@@ -127,7 +128,7 @@ test("migrate --install adds the tables to a program's own database", async () =
     db.run("CREATE TABLE things (id INTEGER PRIMARY KEY)");
   }
   await place.run(["ls", "--db", path], { code: 74, stderr: /belongs to another program/ });
-  await place.run(["migrate", "--install", "--db", path], { stdout: `${path} has schema 1\n` });
+  await place.run(["migrate", "--install", "--db", path], { stdout: `${path} has schema ${SCHEMA_VERSION}\n` });
   await place.run(["enqueue", "--kind", "k", "--to", "d", "--db", path], { stdout: ID });
-  await place.run(["migrate", "--db", path], { stdout: `${path} has schema 1\n` });
+  await place.run(["migrate", "--db", path], { stdout: `${path} has schema ${SCHEMA_VERSION}\n` });
 });

@@ -12,6 +12,9 @@ export async function run(args: Args, io: Io): Promise<number> {
   // A batch stores all or nothing, and what it would leave out for one known key is not to be guessed.
   if (onDuplicate === "fail" && args.text("batch") !== undefined)
     throw new OutboxError("usage", "--on-duplicate fail and --batch exclude each other", "--json says of each line whether it was known");
-  const settings = await quickSettings(args, io);
-  return handIn(args, io, settings, await requestsOf(args, io, settings), onDuplicate === "fail");
+  const loaded = await quickSettings(args, io);
+  const requests = await requestsOf(args, io, loaded.settings);
+  if (!args.on("now")) return handIn(args, io, loaded.settings, requests, onDuplicate === "fail");
+  const { enqueueNow } = await import("../inline.ts");
+  return enqueueNow(args, io, loaded, requests, onDuplicate === "fail");
 }

@@ -2,7 +2,7 @@
 import { shortDuration } from "../../core/duration.ts";
 import { OutboxError } from "../../core/errors.ts";
 import { nextMove } from "../../core/explain.ts";
-import type { Listed, Selection, Store } from "../../store/store.ts";
+import type { Selection, Store } from "../../store/store.ts";
 import { OK } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { type Column, jsonLine, table } from "../output.ts";
@@ -11,15 +11,19 @@ import { onDatabase } from "../place.ts";
 import { listedJson } from "../rows.ts";
 import { afterSeq, statuses, time, wholeNumber } from "../values.ts";
 
+type Row = Awaited<ReturnType<Store["list"]>>[number];
+
 const DEFAULT_LIMIT = 50;
 /** Rows fetched at once, so that `--limit 0` of a million rows is written as it is read. */
 const CHUNK = 500;
 
+const KEY: Column = { title: "KEY", elastic: true };
 const COLUMNS: readonly Column[] = [
   { title: "SEQ", right: true },
   { title: "STATUS" },
   { title: "KIND", elastic: true },
   { title: "TO", elastic: true },
+  KEY,
   { title: "ATTEMPT", right: true },
   { title: "NEXT", elastic: true },
   { title: "AGE", right: true },
@@ -50,6 +54,7 @@ function selectionOf(args: Args, io: Io): Selection {
     kind: args.list("kind"),
     to: args.list("to"),
     dedupKey: args.list("dedup-key"),
+    orderingKey: args.list("ordering-key"),
     reason: args.list("reason"),
   };
   const given = Object.fromEntries(Object.entries(lists).filter(([, values]) => values.length > 0));
@@ -64,7 +69,7 @@ async function seqOf(store: Store, ref: ReturnType<typeof afterSeq>): Promise<nu
   return found.row.seq;
 }
 
-async function* chunks(store: Store, page: Parameters<Store["list"]>[0]): AsyncGenerator<readonly Listed[]> {
+async function* chunks(store: Store, page: Parameters<Store["list"]>[0]): AsyncGenerator<readonly Row[]> {
   let { after } = page;
   for (let left = page.limit === 0 ? Number.POSITIVE_INFINITY : page.limit; left > 0;) {
     const rows = await store.list({ ...page, after, limit: Math.min(left, CHUNK) });
@@ -75,7 +80,7 @@ async function* chunks(store: Store, page: Parameters<Store["list"]>[0]): AsyncG
   }
 }
 
-async function printJson(pages: AsyncIterable<readonly Listed[]>, io: Io): Promise<number> {
+async function printJson(pages: AsyncIterable<readonly Row[]>, io: Io): Promise<number> {
   let shown = 0;
   for await (const rows of pages) {
     io.out(rows.map((row) => jsonLine(listedJson(row))).join(""));
@@ -85,7 +90,7 @@ async function printJson(pages: AsyncIterable<readonly Listed[]>, io: Io): Promi
 }
 
 /** Widths need every row, so a table is laid out once all are there. */
-async function printTable(pages: AsyncIterable<readonly Listed[]>, io: Io): Promise<number> {
+async function printTable(pages: AsyncIterable<readonly Row[]>, io: Io): Promise<number> {
   const now = io.clock.now();
   const cells: string[][] = [];
   for await (const rows of pages) {
@@ -96,12 +101,17 @@ async function printTable(pages: AsyncIterable<readonly Listed[]>, io: Io): Prom
         row.status,
         row.kind,
         row.deliver_to,
+        row.ordering_key ?? "",
         attempt,
-        nextMove(row, now),
+        nextMove(row, now, row),
         shortDuration(Math.max(0, now - row.created_at) * 1_000),
       ]);
     }
   }
-  if (cells.length > 0) io.out(table(COLUMNS, cells, io.terminal()));
+  // Where no message has an ordering key, its column would only be in the way.
+  const at = COLUMNS.indexOf(KEY);
+  const keyed = cells.some((row) => row[at] !== "");
+  const shown = <T>(row: readonly T[]): readonly T[] => (keyed ? row : row.toSpliced(at, 1));
+  if (cells.length > 0) io.out(table(shown(COLUMNS), cells.map(shown), io.terminal()));
   return cells.length;
 }

@@ -18,7 +18,7 @@ export async function run(args: Args, io: Io): Promise<number> {
     maxAttempts: maxAttempts(args),
     notBefore: timeOrDelay(args, "not-before", "delay", io),
   });
-  const settings = await quickSettings(args, io);
+  const { settings } = await quickSettings(args, io);
   const requests = wanted.map((request) => {
     const policy = policyFor(settings, request.kind) ?? settings.dispatch.default;
     return checkRequest(request, { payloadBytes: settings.limits.payloadBytes, maxAttempts: policy.maxAttempts });

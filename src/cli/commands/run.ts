@@ -1,11 +1,10 @@
 /** `outbox run`: wires settings, store, transport and host into a runner. `--once` drains and ends, for cron. */
-import { statSync } from "node:fs";
 import { OutboxError } from "../../core/errors.ts";
 import type { Counters, Tell } from "../../dispatcher/report.ts";
 import { runForever, runOnce } from "../../dispatcher/run.ts";
 import { watcher } from "../../dispatcher/wake.ts";
 import { hostHolders } from "../../host.ts";
-import { homeOf, namedFile, userFile } from "../../settings/locate.ts";
+import { namedFile, userFile } from "../../settings/locate.ts";
 import type { Loaded } from "../../settings/settings.ts";
 import { openStore } from "../../store/store.ts";
 import { createSpawnTransport } from "../../transport/spawn.ts";
@@ -14,7 +13,7 @@ import type { Io } from "../io.ts";
 import { createLog } from "../log.ts";
 import { count, jsonLine } from "../output.ts";
 import type { Args } from "../parse.ts";
-import { carefulSettings, choiceOf, made, sourcesOf } from "../place.ts";
+import { carefulSettings, choiceOf, made, sourcesOf, workplace } from "../place.ts";
 import { planOf } from "../plan.ts";
 import { rereading } from "../rereading.ts";
 import { type Line, lineFor } from "../telling.ts";
@@ -30,7 +29,7 @@ export async function run(args: Args, io: Io): Promise<number> {
   const databases = sourcesOf(args, io, loaded.settings);
   const transport = createSpawnTransport(io.clock);
   const holders = await hostHolders();
-  const planFrom = (from: Loaded) => planOf(from, { io, transport, cwd: home(io) });
+  const planFrom = (from: Loaded) => planOf(from, { io, transport, cwd: workplace(io) });
   let plan = planFrom(loaded);
   let log = logFor(loaded, once, io);
   const say = (level: Line["level"], text: string): void => log({ level, text, fields: {} });
@@ -86,10 +85,4 @@ function summary({ attempted, delivered, dead_letter, expired, retried }: Counte
   if (attempted === 0) return "outbox: nothing was due";
   const parts = [`${delivered} delivered`, `${retried} to be retried`, `${dead_letter} dead`, `${expired} expired`];
   return `outbox: ${count(attempted, "message")} due: ${parts.filter((part) => !part.startsWith("0 ")).join(", ") || "none moved"}`;
-}
-
-/** Commands run in the user's home, else in `/`: never where somebody happened to start the runner. */
-function home(io: Io): string {
-  const path = homeOf(io.env);
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? path : "/";
 }

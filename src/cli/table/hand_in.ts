@@ -11,6 +11,7 @@ const enqueue: CommandSpec = {
   usage: "enqueue --kind KIND --to DEST [flags]",
   about: [
     "Prints the id once the message is safe on disk. With a deduplication key that is already known, prints the id of the first message and changes nothing.",
+    "With --now it then runs the command itself. What keeps it from that is told, and what comes of it, where it fails; neither changes the exit code, because runners see to the message as to any other.",
   ],
   words: [],
   flags: {
@@ -31,6 +32,8 @@ const enqueue: CommandSpec = {
       about: "For a known key print the first id (keep), or exit 1 (fail)",
       group: "Once",
     },
+    "ordering-key": { kind: "string", value: "KEY", about: "Send messages of one key one after the other, oldest first", group: "Order" },
+    now: { kind: "boolean", about: "Send it at once, from this process, where nothing is in its way", group: "Order" },
     ack: { kind: "boolean", about: "Send again until the receiver acknowledges", group: "Bounds" },
     "max-attempts": { kind: "string", value: "N", about: "Send at most this often", group: "Bounds" },
     "retry-for": { kind: "string", value: "D", about: "As many attempts as trying for this long needs", group: "Bounds" },
@@ -45,13 +48,18 @@ const enqueue: CommandSpec = {
     ["max-attempts", "retry-for"],
     ["expires-in", "expires-at"],
     ["delay", "not-before"],
+    ["now", "batch"],
   ],
   examples: [
     { line: "outbox enqueue --kind build --to me --text 'main is red'", about: "Say something" },
     { line: "outbox enqueue --kind backup --to me --dedup-key backup:2026-12-24", about: "Once a day, however often it is called" },
     { line: "outbox enqueue --kind report --to team --body-file - --retry-for 3d", about: "Body from stdin, tried for three days" },
+    {
+      line: "outbox enqueue --kind step --to me --ordering-key job-7 --now",
+      about: "After the earlier ones of job-7; at once, if there are none",
+    },
   ],
-  exits: [1, 65, 74, 75, 77, 78],
+  exits: [1, 65, 74, 75, 77, 78, 130, 143],
   load: () => import("../commands/enqueue.ts"),
 };
 

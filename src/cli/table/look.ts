@@ -41,8 +41,9 @@ const show: CommandSpec = {
 const stats: CommandSpec = {
   name: "stats",
   group: GROUP,
-  summary: "Count what is waiting and what came of the rest",
+  summary: "Count what waits, what came of the rest, what is stopped",
   usage: "stats [--json]",
+  about: ["Of every database in the settings, unless one is named. One that cannot be read is left out and told, exit 74."],
   words: [],
   flags: { ...JSON_FLAG },
   examples: [{ line: "outbox stats --json", about: "Depth, oldest due age, rows by status" }],

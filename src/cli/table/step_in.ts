@@ -1,6 +1,6 @@
 /** Commands with which somebody steps in. Only data. */
 import { DRY_RUN, IDS, JSON_FLAG } from "../flags.ts";
-import type { CommandSpec } from "../spec.ts";
+import type { CommandSpec, FlagSpec } from "../spec.ts";
 
 const GROUP = "Step in";
 
@@ -64,4 +64,59 @@ const purge: CommandSpec = {
   load: () => import("../commands/purge.ts"),
 };
 
-export const STEP_IN: readonly CommandSpec[] = [ack, retry, cancel, purge];
+/** What a hold names. */
+const SCOPE = {
+  to: { kind: "string", value: "DEST", about: "Messages to this destination", group: "What" },
+  kind: { kind: "string", value: "KIND", about: "Messages of this kind", group: "What" },
+  "ordering-key": { kind: "string", value: "KEY", about: "Messages of this ordering key", group: "What" },
+} as const satisfies Record<string, FlagSpec>;
+
+const hold: CommandSpec = {
+  name: "hold",
+  group: GROUP,
+  summary: "Send nothing of a destination, kind or key; alone: list holds",
+  usage: "hold [--to DEST] [--kind KIND] [--ordering-key KEY] [flags]",
+  about: [
+    "What is held waits, however late it came, and spends no attempt; it still expires. All that is given must match. Holding the same again changes note and end. What is being sent is not stopped.",
+  ],
+  words: [],
+  flags: {
+    ...SCOPE,
+    all: { kind: "boolean", about: "All messages", group: "What" },
+    for: { kind: "string", value: "D", about: "Resume by itself after this long" },
+    note: { kind: "string", value: "TEXT", about: "Why, for those who look at the list" },
+    ...DRY_RUN,
+    ...JSON_FLAG,
+  },
+  excludes: [
+    ["all", "to"],
+    ["all", "kind"],
+    ["all", "ordering-key"],
+  ],
+  examples: [
+    { line: "outbox hold --to seat-1 --for 2h --note 'new keyboard'", about: "Nothing to seat-1 for two hours" },
+    { line: "outbox hold", about: "What is held" },
+  ],
+  exits: [1, 65, 74, 75, 77, 78],
+  load: () => import("../commands/hold.ts"),
+};
+
+const resume: CommandSpec = {
+  name: "resume",
+  group: GROUP,
+  summary: "End a hold, or all of them",
+  usage: "resume [--to DEST] [--kind KIND] [--ordering-key KEY] | --all",
+  about: ["Ends the hold that names exactly this; --all ends every hold. Others that cover the same messages stay."],
+  words: [],
+  flags: { ...SCOPE, all: { kind: "boolean", about: "Every hold there is", group: "What" }, ...DRY_RUN, ...JSON_FLAG },
+  excludes: [
+    ["all", "to"],
+    ["all", "kind"],
+    ["all", "ordering-key"],
+  ],
+  examples: [{ line: "outbox resume --to seat-1", about: "What was held is due at once" }],
+  exits: [1, 65, 74, 75, 77, 78],
+  load: () => import("../commands/resume.ts"),
+};
+
+export const STEP_IN: readonly CommandSpec[] = [ack, retry, cancel, purge, hold, resume];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Explainable, nextMove } from "../../../src/core/explain.ts";
+import { type Explainable, FREE, nextMove, type Situation } from "../../../src/core/explain.ts";
 
 const NOW = 1_000_000;
 const FRESH: Explainable = {
@@ -36,4 +36,19 @@ test.each<[string, Explainable]>([
   ["cancelled", { ...FAILED, status: "expired", reason_code: "dispatch.expired.cancelled" }],
 ])("nextMove() says %p", (sentence, row) => {
   expect(nextMove(row, NOW)).toBe(sentence);
+});
+
+test.each<[string, Explainable, Partial<Situation>]>([
+  ["held", FRESH, { held_by: 1 }],
+  ["held", { ...FAILED, next_attempt_at: NOW + 40 }, { held_by: 1, waits_for: 7, open_until: NOW + 90 }],
+  ["waits for 417 of its key", FRESH, { waits_for: 417, open_until: NOW + 90 }],
+  ["circuit open for 1m30s: exit 1", { ...FAILED, next_attempt_at: NOW + 40 }, { open_until: NOW + 90 }],
+  ["again in 2m: exit 1", { ...FAILED, next_attempt_at: NOW + 120 }, { open_until: NOW + 90 }],
+  ["due now", FRESH, { open_until: NOW }],
+  // What ends needs no permission.
+  ["expires at the next tick", { ...FRESH, expires_at: NOW }, { held_by: 1 }],
+  ["dead letter now: all attempts are used", { ...FAILED, attempt: 8 }, { held_by: 1, waits_for: 7 }],
+  ["running; lease ends in 15s", { ...FAILED, status: "delivering", next_attempt_at: NOW + 15 }, { held_by: 1 }],
+])("nextMove() says %p of %j in %j", (sentence, row, situation) => {
+  expect(nextMove(row, NOW, { ...FREE, ...situation })).toBe(sentence);
 });

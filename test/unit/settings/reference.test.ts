@@ -108,10 +108,7 @@ const ADVISED: readonly (readonly [string, ...string[]])[] = [
     "5: dispatch.routes.b.notify_template has {id} with no -- before it: a value that begins with - would be taken for an option",
   ],
   [
-    "dispatch: { notify_template: [n], per_destination: 2, circuit: { failures: 0 } }\nsources: { a: /a }\nretention: { inbox: 0 }",
-    "1: dispatch.per_destination has no effect yet: only concurrency bounds how many commands run at once",
-    "1: dispatch.circuit.failures has no effect yet: a destination that keeps failing is tried again by its backoff alone",
-    "2: sources has no effect on run yet: commands can name these databases with --source, but only `database` is delivered from",
+    "dispatch: { notify_template: [n], per_destination: 2, circuit: { failures: 0 } }\nsources: { a: /a }\nretention: { delivered: 1d, inbox: 0 }",
     "3: retention.inbox has no effect yet: there is no inbox",
   ],
   ["dispatch: { notify_template: [n], circuit: {} }\nsources: {}\nretention:"],

@@ -15,12 +15,14 @@ import type { Event } from "../../src/dispatcher/report.ts";
 import { type Ran, runForever, runOnce } from "../../src/dispatcher/run.ts";
 import { createStore, type Store } from "../../src/store/store.ts";
 import type { Job, Transport } from "../../src/transport/transport.ts";
-import { countedEntropy, memory, T0 } from "../fixtures/world.ts";
+import { COLUMNS } from "../../src/store/columns.ts";
+import { countedEntropy, memory as emptyMemory, T0 } from "../fixtures/world.ts";
 import { type VirtualClock, virtualClock } from "./time.ts";
 
 /** What a simulated command does, and how long it takes. */
 export interface Act {
-  readonly outcome: "ok" | "fail" | "reject" | "fault" | "exhausted" | "hang";
+  /** `hang` is ended at its timeout; `stuck` cannot be ended and takes a minute. */
+  readonly outcome: "ok" | "fail" | "reject" | "fault" | "exhausted" | "hang" | "stuck";
   readonly ms: number;
   /** The wait that a failing command asks for. */
   readonly retryAfterMs?: number;
@@ -39,14 +41,18 @@ export interface Command {
 }
 
 export interface World {
+  /** The first database. Its rows count from 1, those of the next ones from 1001, 2001 on. */
   readonly db: Database;
+  readonly databases: readonly Database[];
   readonly clock: VirtualClock;
   /** Every command that started, in order. */
   readonly commands: Command[];
   /** What the commands of a row do, one after the other; afterwards they succeed. */
   readonly script: Map<number, Act[]>;
+  /** What a command does that no script names. */
+  readonly acts: (row: Dispatch | null) => Act;
   /** Starts a runner. */
-  runner(mode: "once" | "forever", change?: Partial<Plan>): Runner;
+  runner(mode: "once" | "forever", change?: Partial<Plan>, terms?: { readonly deaf: boolean }): Runner;
   readonly rows: () => Dispatch[];
   readonly history: () => Transition[];
 }
@@ -64,11 +70,14 @@ export interface Runner {
   kill(): void;
   isAlive(): boolean;
   wake(): void;
-  /** The database fails at the next exchanges: before the commit, or it dies (`kill`) before or after it. */
+  /** The first database fails at the next exchanges: before the commit, or it dies (`kill`) before or after it. */
   readonly mishaps: Mishap[];
+  /** The same for every database. */
+  readonly troubles: readonly Mishap[][];
 }
 
-export type Mishap = "none" | "busy" | "io" | "kill before" | "kill after";
+/** A function is called after the commit, before the runner hears of it. */
+export type Mishap = "none" | "busy" | "io" | "kill before" | "kill after" | (() => void);
 
 export const TIMEOUT_MS = 10_000;
 /** How long a hanging command outlives its runner. */
@@ -105,21 +114,29 @@ export const PLAN: Plan = {
   shutdownGraceMs: 10_000,
 };
 
-export function world(): World {
-  const db = memory();
+export interface WorldTerms {
+  /** How many databases there are. */
+  readonly databases?: number;
+  readonly acts?: World["acts"];
+}
+
+export function world({ databases: count = 1, acts = () => ({ outcome: "ok", ms: 50 }) }: WorldTerms = {}): World {
+  const databases = Array.from({ length: count }, (_, at) => memory(at * 1_000));
+  const [db = memory(0)] = databases;
   const clock = virtualClock(T0);
   const entropy = countedEntropy();
   const commands: Command[] = [];
   const script = new Map<number, Act[]>();
   const runners: Runner[] = [];
 
-  const startRunner = (mode: "once" | "forever", change: Partial<Plan> = {}): Runner => {
+  const startRunner: World["runner"] = (mode, change = {}, { deaf } = { deaf: false }) => {
     const name = `desk ${runners.length + 1} 1`;
     const stop = new AbortController();
     const now = new AbortController();
     const life = new AbortController();
     const events: Event[] = [];
-    const mishaps: Mishap[] = [];
+    const troubles = databases.map((): Mishap[] => []);
+    const [mishaps = []] = troubles;
     const wakers: (() => void)[] = [];
     /** What a dead runner waits for never comes. */
     const alive = <T>(value: T): Promise<T> => (life.signal.aborted ? new Promise(() => {}) : Promise.resolve(value));
@@ -131,14 +148,15 @@ export function world(): World {
           return alive(undefined);
         },
       } satisfies Clock,
-      transport: simulated({ db, clock, commands, script, runner: name, isAlive: () => !life.signal.aborted, alive }),
-      sources: [
-        {
-          name: "default",
-          path: ":memory:",
-          open: () => alive(shaky(createStore(db, ":memory:", { clock, entropy }), mishaps, life, alive)),
+      transport: simulated({ databases, acts, clock, commands, script, runner: name, isAlive: () => !life.signal.aborted, alive }),
+      sources: databases.map((each, at) => ({
+        name: at === 0 ? "default" : `source ${at + 1}`,
+        path: at === 0 ? ":memory:" : `:memory ${at + 1}:`,
+        open: () => {
+          const store = listening(each, createStore(each, ":memory:", { clock, entropy }), deaf);
+          return alive(shaky(store, troubles[at] ?? [], life, alive));
         },
-      ],
+      })),
       watch: () => ({ check: () => "same" as const, close: () => {} }),
       isAlive: (holder: string) => runners.some((runner) => runner.name === holder && runner.isAlive()),
       plan: () => ({ ...PLAN, ...change }),
@@ -163,6 +181,7 @@ export function world(): World {
       isAlive: () => !life.signal.aborted,
       wake: () => wakers.forEach((wake) => wake()),
       mishaps,
+      troubles,
     };
     runners.push(runner);
     return runner;
@@ -170,12 +189,45 @@ export function world(): World {
 
   return {
     db,
+    databases,
     clock,
     commands,
     script,
+    acts,
     runner: startRunner,
-    rows: () => db.query<Dispatch, []>("SELECT * FROM dispatch_outbox ORDER BY seq").all(),
+    rows: () => databases.flatMap((each) => each.query<Dispatch, []>("SELECT * FROM dispatch_outbox ORDER BY seq").all()),
     history: () => db.query<Transition, []>("SELECT * FROM status_transitions WHERE entity_type = 'dispatch' ORDER BY id").all(),
+  };
+}
+
+/** A database whose rows count from `after` + 1. */
+function memory(after: number): Database {
+  const db = emptyMemory();
+  db.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('dispatch_outbox', ?)", [after]);
+  return db;
+}
+
+/** All share one handle, which cannot see its own commits as changes: what others did is counted here. */
+function listening(db: Database, store: Store, deaf: boolean): Store {
+  const total = (): number => db.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n ?? 0;
+  let own = 0;
+  let seen = -1;
+  const counted = async <T>(work: Promise<T>, before: number): Promise<T> => {
+    const answer = await work;
+    own += total() - before;
+    return answer;
+  };
+  return {
+    ...store,
+    exchange: (terms) => counted(store.exchange(terms), total()),
+    sweep: (terms) => counted(store.sweep(terms), total()),
+    note: (topic, text) => counted(store.note(topic, text), total()),
+    over: (topic) => counted(store.over(topic), total()),
+    changed() {
+      const changed = total() - own !== seen;
+      seen = total() - own;
+      return Promise.resolve(changed && !deaf);
+    },
   };
 }
 
@@ -190,6 +242,7 @@ function shaky(store: Store, mishaps: Mishap[], life: AbortController, alive: <T
       if (life.signal.aborted) return new Promise(() => {});
       if (mishap === "busy" || mishap === "io") throw new OutboxError(mishap, `simulated ${mishap}`);
       const exchanged = await store.exchange(terms);
+      if (typeof mishap === "function") mishap();
       if (mishap === "kill after") life.abort();
       return alive(exchanged);
     },
@@ -197,7 +250,8 @@ function shaky(store: Store, mishaps: Mishap[], life: AbortController, alive: <T
 }
 
 interface Stage {
-  readonly db: Database;
+  readonly databases: readonly Database[];
+  readonly acts: World["acts"];
   readonly clock: VirtualClock;
   readonly commands: Command[];
   readonly script: Map<number, Act[]>;
@@ -207,27 +261,39 @@ interface Stage {
 }
 
 /** Commands that do what the script says. Each checks that it is not run inside a transaction. */
-function simulated({ db, clock, commands, script, runner, isAlive, alive }: Stage): Transport {
+function simulated({ databases, acts, clock, commands, script, runner, isAlive, alive }: Stage): Transport {
   return {
     fault: () => null,
     async run(job: Job, kill: AbortSignal): Promise<Outcome> {
-      expect(db.inTransaction).toBeFalse();
+      const outside = (): void => {
+        for (const db of databases) expect(db.inTransaction).toBeFalse();
+      };
+      outside();
       const [, seq = 0, attempt = 0] = job.argv.map(Number);
-      const act = script.get(seq)?.shift() ?? { outcome: "ok", ms: 50 };
+      const act = script.get(seq)?.shift() ?? acts(rowOf(databases, seq));
       if (act.outcome === "fault") return { kind: "fault", error: "no interpreter" };
       if (act.outcome === "exhausted") return { kind: "released", error: "no room (EAGAIN)", exhausted: true };
       const command: Command = { seq, attempt, token: job.argv[3] ?? "", runner, startedS: clock.now(), endedS: null, orphan: false };
       commands.push(command);
       const hangs = act.outcome === "hang" || act.ms > job.timeoutMs;
+      if (act.outcome === "stuck") await clock.sleep(60_000);
       await clock.sleep(hangs ? job.timeoutMs : act.ms, kill);
       command.orphan = !isAlive();
       // A group that is ended in order may take its time. One that nobody ends goes on.
       if (hangs || kill.aborted) await clock.sleep(command.orphan ? ORPHAN_MS : kill.reason === "now" ? 10 : 2_000);
       command.endedS = clock.now();
-      expect(db.inTransaction).toBeFalse();
+      outside();
       return alive(kill.aborted ? failed("stopped by the runner") : hangs ? failed("timed out") : told(act));
     },
   };
+}
+
+function rowOf(databases: readonly Database[], seq: number): Dispatch | null {
+  for (const db of databases) {
+    const row = db.query<Dispatch, [number]>(`SELECT ${COLUMNS} FROM dispatch_outbox WHERE seq = ?`).get(seq);
+    if (row !== null) return row;
+  }
+  return null;
 }
 
 const REPORT: Report = { exit: 0, signal: null, durationMs: 1, head: "", tail: "" };

@@ -46,12 +46,18 @@ export async function hostHolders(): Promise<Holders> {
   const lives = process.platform === "linux" ? (pid: string, start: string) => startOf(readFileSync, pid) === start : isProcess;
   const host = hostname();
   return {
-    own: `${host} ${process.pid} ${startOf(readFileSync, "self") ?? Math.floor(performance.timeOrigin / 1_000)}`,
+    own: ownHolder(),
     isAlive(holder) {
       const [start = "", pid = "", ...rest] = holder.split(" ").toReversed();
       return rest.toReversed().join(" ") === host && /^[0-9]+$/.test(pid) && lives(pid, start);
     },
   };
+}
+
+/** This process as a holder, known at once: a program claims within its own synchronous transaction. */
+export function ownHolder(): string {
+  const [os, fs] = [process.getBuiltinModule("node:os"), process.getBuiltinModule("node:fs")];
+  return `${os.hostname()} ${process.pid} ${startOf(fs.readFileSync, "self") ?? Math.floor(performance.timeOrigin / 1_000)}`;
 }
 
 /** When a process started, in ticks since boot, where /proc tells it; null: there is no such process, or it has ended. */

@@ -2,7 +2,8 @@
  * The outbox inside a program: its tables stand in the program's own SQLite file, so that a message is committed with the state
  * change that it announces. Every function takes the program's `bun:sqlite` handle and is synchronous. Inside
  * `db.transaction(...)` a call is a part of that transaction and neither begins, commits nor migrates; outside of one a call is
- * whole by itself. A runner (`outbox run`) then delivers what was committed.
+ * whole by itself. A runner (`outbox run`) then delivers what was committed; or the program does, what it entered claimed
+ * (`enqueue` with `claim`, then `deliver`, the one function that is asynchronous).
  *
  * @example
  * const db = new Database("shop.db", { strict: true });
@@ -20,15 +21,17 @@ import { STATUSES, type Status } from "./core/lifecycle.ts";
 import { checkRequest, type EnqueueRequest, MAX_TIME } from "./core/request.ts";
 import { DEFAULT_REVIVAL_TTL_S, revivalRequests } from "./core/revival.ts";
 import { hostClock, hostEntropy } from "./host.ts";
+import { type Claim, type ClaimedAnswer, type ClaimOptions, enterClaimed } from "./library/claim.ts";
+import { onOurs, reading, whole } from "./library/handle.ts";
 import { enqueue as enter } from "./store/enqueue.ts";
-import { install as addTables, ownership, refuseNewer, SCHEMA_VERSION } from "./store/migrate.ts";
+import { install as addTables } from "./store/migrate.ts";
 import { cancel as end, type OperatorOutcome, purge as remove, retry as putBack } from "./store/operator.ts";
 import { byRef, list as page, type Listed } from "./store/queries.ts";
 import { ack as acknowledge, type AckOutcome } from "./store/transitions.ts";
-import { asTrouble } from "./store/trouble.ts";
 
 export { OutboxError, type Trouble } from "./core/errors.ts";
-export type { AckOutcome, Answer, Dispatch, EnqueueRequest, Listed, OperatorOutcome, Status };
+export { deliver, type DeliverOptions, type Delivery, type Handler, type HandlerInput } from "./library/deliver.ts";
+export type { AckOutcome, Answer, Claim, ClaimedAnswer, ClaimOptions, Dispatch, EnqueueRequest, Listed, OperatorOutcome, Status };
 
 /** How a dispatch is named: its 32-hex id, or its short number `seq` (as a number or in digits). */
 export type Id = string | number;
@@ -44,11 +47,17 @@ export function install(db: Database): void {
 
 /**
  * Enters one dispatch, or answers with the first row that has its dedup key (ADR-0059 D2). `max_attempts` is 8 unless given.
+ * With `claim` it is entered leased, for the program itself to `deliver` after the commit; where something is in its way it stays
+ * pending for a runner, and `claim` is null.
  * @throws OutboxError `data` for a request that cannot be stored, `no` when the tables are missing, `busy` for a lock
  * @example enqueue(db, { kind: "order_paid", deliver_to: "billing", body: { order: 7 } }).id
+ * @example const { claim, refusal } = enqueue(db, request, { claim: true })
  */
-export function enqueue(db: Database, request: EnqueueRequest): Answer {
+export function enqueue(db: Database, request: EnqueueRequest): Answer;
+export function enqueue(db: Database, request: EnqueueRequest, options: ClaimOptions): ClaimedAnswer;
+export function enqueue(db: Database, request: EnqueueRequest, options?: ClaimOptions): Answer | ClaimedAnswer {
   const checked = checkRequest(request);
+  if (options?.claim === true) return enterClaimed(db, checked, options);
   return onOurs(db, () => enter(db, checked, hostClock.now(), hostEntropy));
 }
 
@@ -220,51 +229,6 @@ function operate(
   const ref = refOf(id);
   const { actor = "library", dry_run: dryRun = false } = options;
   return onOurs(db, () => (ref === null ? { outcome: "not_found" } : change(ref, { now: hostClock.now(), actor, dryRun })));
-}
-
-/** Runs a change on a database that has our tables. */
-function onOurs<T>(db: Database, change: () => T): T {
-  return whole(db, () => {
-    checkTables(db);
-    return change();
-  });
-}
-
-/** All of it or nothing: a savepoint in the caller's transaction, else a transaction of its own. */
-function whole<T>(db: Database, body: () => T): T {
-  return translated(db, () => db.transaction(body).immediate());
-}
-
-function reading<T>(db: Database, query: () => T): T {
-  return translated(db, () => {
-    checkTables(db);
-    return query();
-  });
-}
-
-function translated<T>(db: Database, body: () => T): T {
-  try {
-    return body();
-  } catch (error) {
-    throw asTrouble(error, db.filename);
-  }
-}
-
-function checkTables(db: Database): void {
-  const owner = ownership(db);
-  if (owner.whose !== "ours")
-    throw new OutboxError(
-      "no",
-      `database ${db.filename} has no outbox tables`,
-      "add them once with install(db) or `outbox migrate --install`",
-    );
-  refuseNewer(owner.version, db.filename);
-  if (owner.version < SCHEMA_VERSION)
-    throw new OutboxError(
-      "settings",
-      `database ${db.filename} has schema ${owner.version}, this outbox needs ${SCHEMA_VERSION}`,
-      "run: outbox migrate",
-    );
 }
 
 function refOf(id: Id): DispatchRef | null {

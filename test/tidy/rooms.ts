@@ -75,8 +75,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: "the library",
-    files: /^src\/index\.ts$/,
-    may: [CORE, STORE, HOST],
+    files: /^src\/(index\.ts$|library\/)/,
+    may: [CORE, STORE, HOST, /^src\/library\//],
     types: [SQLITE],
     why: "a program that uses the library must not load a command line or a runner",
   },

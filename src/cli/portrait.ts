@@ -88,7 +88,7 @@ function attempts(history: readonly Transition[], view: View): readonly string[]
   return history.flatMap((transition) => {
     const seen = nested(transition.metadata) as Seen | null;
     if (typeof seen !== "object" || seen === null || typeof seen.duration_ms !== "number") return [];
-    const end = typeof seen.signal === "string" ? `signal ${seen.signal}` : `exit ${String(seen.exit)}`;
+    const end = typeof seen.signal === "string" ? `signal ${seen.signal}` : typeof seen.exit === "number" ? `exit ${seen.exit}` : "over";
     return [
       escapeControls(
         `attempt ${String(seen.attempt)}: ${end} after ${shortDuration(seen.duration_ms)}, ${formatTime(transition.created_at, view.zone)}`,

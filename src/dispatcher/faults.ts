@@ -10,6 +10,8 @@ export interface Faults {
   look(plan: Plan): void;
   /** Learns from what an attempt came to, before the next claim is made. */
   learn(plan: Plan, settlement: Settlement): void;
+  /** The runner ends: what another one told of the machine is over if this one met nothing of it. */
+  conclude(): void;
   /** Whether nothing of this route is claimed at the moment. */
   stops(route: string | null): boolean;
   /** How long nothing at all is claimed. */
@@ -46,7 +48,8 @@ const MACHINE = "machine";
 export function faults(clock: Clock, told: Told, pauseMs: () => number): Faults {
   const states = new Map<string | null, State>();
   let pausedUntilMs = 0;
-  let machineIsSound: boolean | null = null;
+  /** When the machine was last out of resources, epoch seconds. */
+  let exhaustedAt: number | null = null;
   let first: OutboxError | null = null;
 
   const stateOf = (route: string | null): State => states.get(route) ?? UNKNOWN;
@@ -64,9 +67,13 @@ export function faults(clock: Clock, told: Told, pauseMs: () => number): Faults 
     if (known !== null) begin(LOOKED_UP, name, known);
     else if (state.known !== null) end(LOOKED_UP, name);
   };
+  const machineIsSound = (): void => {
+    exhaustedAt = null;
+    told.end(MACHINE, { kind: "exhausted over" });
+  };
   const exhausted = (error: string): void => {
     pausedUntilMs = clock.monotonicMs() + pauseMs();
-    machineIsSound = false;
+    exhaustedAt = clock.now();
     first ??= new OutboxError(
       "busy",
       `the machine is out of resources: ${error}`,
@@ -103,8 +110,12 @@ export function faults(clock: Clock, told: Told, pauseMs: () => number): Faults 
       // Also the first time, because another runner may have told.
       if (state.starts !== true) end(AT_START, name);
       states.set(name, { ...state, untilMs: 0, starts: true });
-      if (machineIsSound !== true) told.end(MACHINE, { kind: "exhausted over" });
-      machineIsSound = true;
+      // What started before shows nothing.
+      if (exhaustedAt !== null && claim.updated_at > exhaustedAt) machineIsSound();
+    },
+    conclude() {
+      const started = [...states.values()].some(({ starts }) => starts === true);
+      if (started && exhaustedAt === null) machineIsSound();
     },
     stops: (route) => stateOf(route).known !== null || isStopped(stateOf(route)),
     pausedForMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),

@@ -21,6 +21,7 @@ export type InlineSeams = Omit<RunnerSeams, "sources" | "plan" | "watch" | "isAl
 const NO_FAULTS: Faults = {
   look: () => {},
   learn: () => {},
+  conclude: () => {},
   stops: () => false,
   pausedForMs: () => 0,
   againInMs: () => Number.POSITIVE_INFINITY,

@@ -122,6 +122,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
     stoppedAtMs ??= clock.monotonicMs();
     return Math.max(0, stoppedAtMs + seams.plan().shutdownGraceMs - clock.monotonicMs());
   };
+  const answering = (): Source[] => sources.filter((each) => each.hasAnswered() && each.error() === null);
   const beatIsDue = (): boolean => !drains && clock.monotonicMs() >= beatsAtMs;
   const tellSwept = (each: Source): void => {
     const count = deadLetters.get(each) ?? 0;
@@ -158,7 +159,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       }
       // A slot became free while the sources after it were asked.
       if (wentWithout && freeSlots(plan) > 0 && !stop.aborted) moved = true;
-      await memory.flush(sources.filter((each) => each.hasAnswered() && each.error() === null));
+      await memory.flush(answering());
       // Signals, timers and the output of commands come in between, however much there is to move.
       if (moved) await clock.sleep(0);
       return moved ? "moved" : "idle";
@@ -202,6 +203,8 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       return more;
     },
     async end(error) {
+      stops.conclude();
+      await memory.flush(answering());
       for (const each of sources) {
         tellSwept(each);
         for (const { claim, outcome } of each.unwritten()) tell({ kind: "unwritten", dispatch: claim, outcome });

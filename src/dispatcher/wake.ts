@@ -1,13 +1,13 @@
 /**
  * Waking: an idle runner learns of what another process enqueued, through whatever door, by watching the directory of the
- * database. The event comes before the commit can be seen, so each is followed by two looks; without them half of the
- * commits would be missed. What slips through all the same is found by the look that the runner takes each second.
+ * database. The event comes before the commit can be seen, which takes as long as the disk needs, so several looks follow it;
+ * without them half of the commits would be missed. What slips through all the same is found by the look of each second.
  */
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** After an event, in milliseconds. The second look finds what a slow commit showed too late for the first. */
-const LOOKS_MS = [2, 25] as const;
+/** From an event to the first look, and from each look to the next, in milliseconds: 2, 5, 10 and 25 after the event. */
+const GAPS_MS = [2, 3, 5, 15] as const;
 
 export interface Watcher {
   /**
@@ -24,7 +24,7 @@ export function watcher(path: string, look: () => void): Watcher {
   const name = basename(path);
   let watching: { readonly handle: FSWatcher; readonly inode: number } | null = null;
   let file = inodeOf(path);
-  const looks = LOOKS_MS.map((ms) => soon(ms, look));
+  const looks = series(look);
 
   const drop = (): void => {
     watching?.handle.close();
@@ -38,7 +38,7 @@ export function watcher(path: string, look: () => void): Watcher {
     try {
       const handle = watch(directory, (_, changed) => {
         // SQLite's companions begin with the name of the file.
-        if (changed === null || changed.startsWith(name)) for (const each of looks) each.ask();
+        if (changed === null || changed.startsWith(name)) looks.begin();
       });
       handle.on("error", drop);
       watching = { handle, inode };
@@ -55,33 +55,37 @@ export function watcher(path: string, look: () => void): Watcher {
       return file === before ? "same" : before === null ? "appeared" : "gone or replaced";
     },
     close() {
-      for (const each of looks) each.cancel();
+      looks.cancel();
       drop();
     },
   };
 }
 
-/** Looks `ms` after it was asked. Asked while a look is still to come, it looks again that long after that one: many asks, one look. */
-function soon(ms: number, look: () => void): { ask(): void; cancel(): void } {
+/** Looks after each of the gaps. Begun again, however often, it starts anew: never more than one look in the first gap. */
+function series(look: () => void): { begin(): void; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | null = null;
-  let again = false;
-  const begin = (): void => {
-    again = false;
+  let done = 0;
+  const cancel = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    done = 0;
+  };
+  const next = (): void => {
+    const gapMs = GAPS_MS[done];
+    if (gapMs === undefined) return cancel();
     timer = setTimeout(() => {
-      timer = null;
-      if (again) begin();
+      done += 1;
+      next();
       look();
-    }, ms);
+    }, gapMs);
   };
   return {
-    ask() {
-      again = timer !== null;
-      if (timer === null) begin();
+    begin() {
+      if (timer !== null && done === 0) return;
+      cancel();
+      next();
     },
-    cancel() {
-      if (timer !== null) clearTimeout(timer);
-      timer = null;
-    },
+    cancel,
   };
 }
 

@@ -59,7 +59,7 @@ describe("an example that does not do what it says is noticed", () => {
     [
       "a setting without effect",
       "has no effect yet",
-      block("yaml", "dispatch: { notify_template: [cat], per_destination: 1 }\n", "~/.config/outbox/settings.yaml"),
+      block("yaml", "dispatch: { notify_template: [cat] }\nretention: { inbox: 1d }\n", "~/.config/outbox/settings.yaml"),
     ],
     ["a program with a wrong type", "error TS2345", block("ts", 'import { enqueue } from "outbox";\nenqueue(1, {});\n', "~/a.ts")],
     ["a program with a wrong name", "has no exported member", block("ts", 'import { enqueu } from "outbox";\nenqueu();\n', "~/a.ts")],

@@ -50,7 +50,7 @@ function failure({ code, text }: Screen): string | null {
   return code === 0 ? null : `exit ${code}: ${text}`;
 }
 
-/** Every line runs, silent and with what it asks for; when nothing can be delivered it does not ask, and says why. */
+/** Every line runs, silent and with what it asks for; when nothing can be delivered it does not ask and says why, and when that is over. */
 function crontab(reader: Reader, text: string): string | null {
   const variables: Record<string, string> = {};
   let jobs = 0;
@@ -74,6 +74,9 @@ function crontab(reader: Reader, text: string): string | null {
     const ill = reader.cron(command, { ...variables, OUTBOX_CONFIG: reader.path("~/fault.yaml") });
     if (ill.code !== 78 || ill.text === "" || reader.asked() !== pinged)
       return `${line}\na fault goes unnoticed: exit ${ill.code}: ${ill.text}`;
+    // What was told to begin is told to end, once: the blocks that follow find everything as it was.
+    const mended = reader.cron(command, variables);
+    if (mended.code !== 0 || !mended.text.includes("again")) return `${line}\nno end is told: exit ${mended.code}: ${mended.text}`;
     jobs += 1;
   }
   return jobs === 0 ? "it has no job" : null;

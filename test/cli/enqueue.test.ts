@@ -311,3 +311,27 @@ test("a settings file that is named and missing stops it although the database i
     stderr: /^outbox: --config names a settings file that does not exist: .*nowhere\.yaml; /,
   });
 });
+
+test("an ordering key comes from the flag, from a batch line, and for lines that lack one from the flag", async () => {
+  using place = new Place();
+  await place.run(["enqueue", ...TO, "--ordering-key", "a"], { stdout: ID });
+  const stdin = '{"kind":"k","deliver_to":"d","ordering_key":"b"}\n{"kind":"k","deliver_to":"d"}\n';
+  await place.run(["enqueue", "--batch", "-", "--ordering-key", "c"], { stdout: /./ }, { stdin });
+  expect((await place.json(["ls", "--oldest"])).map(({ ordering_key: key }) => key)).toEqual(["a", "b", "c"]);
+  await place.run(["enqueue", ...TO, "--ordering-key="], { code: 2, stderr: /^outbox: --ordering-key is empty; / });
+  await place.run(["enqueue", ...TO, "--ordering-key", "k".repeat(1_025)], {
+    code: 65,
+    stderr: /^outbox: ordering_key has 1025 bytes; the limit is 1024\n$/,
+  });
+});
+
+test("a duplicate with another ordering key is warned of", async () => {
+  using place = new Place();
+  const once = ["enqueue", ...TO, "--dedup-key", "once"];
+  const id = await place.run([...once, "--ordering-key", "a"], { stdout: ID });
+  await place.run([...once, "--ordering-key", "b"], {
+    stdout: `${id}\n`,
+    stderr: `outbox: dedup key "once" belongs to ${id}, which has another ordering_key; the first one stands\n`,
+  });
+  await place.run(once, { stdout: `${id}\n` });
+});

@@ -108,6 +108,7 @@ test("hold and resume leave one audit row each", async () => {
 test.each([
   [["hold", "--for", "1h"], "outbox: hold needs --to, --kind, --ordering-key or --all; see outbox hold --help\n"],
   [["hold", "--dry-run"], "outbox: hold needs --to, --kind, --ordering-key or --all; see outbox hold --help\n"],
+  [["hold", "--all", "--for", "0"], "outbox: --for 0 would be over at once; give a longer time, or leave it out: until resumed\n"],
   [["resume"], "outbox: resume needs --to, --kind, --ordering-key or --all; see outbox resume --help\n"],
   [["hold", "--all", "--to", "a"], "outbox: --all and --to exclude each other; give one of them\n"],
   [["hold", "--to="], "outbox: --to is empty; write --to DEST, or leave it out\n"],

@@ -1,6 +1,7 @@
 /** `outbox hold`: nothing of a destination, kind or key is sent until it is resumed; without either, the list of holds. */
-import type { Hold, HoldScope, Store } from "../../store/store.ts";
+import { OutboxError } from "../../core/errors.ts";
 import { formatTime } from "../../core/time.ts";
+import type { Hold, HoldScope, Store } from "../../store/store.ts";
 import { OK } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { type Column, escapeControls, jsonLine, relative, table } from "../output.ts";
@@ -23,6 +24,7 @@ const COLUMNS: readonly Column[] = [
 export function run(args: Args, io: Io): Promise<number> {
   const scope = scopeOf(args);
   const forMs = duration(args, "for");
+  if (forMs === 0) throw new OutboxError("usage", "--for 0 would be over at once", "give a longer time, or leave it out: until resumed");
   const note = argvText(args, "note") ?? null;
   if (scope === null && (forMs !== undefined || note !== null || args.on("dry-run"))) throw nothingNamed("hold");
   return onDatabase(args, io, async (store) => {

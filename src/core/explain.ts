@@ -33,7 +33,7 @@ export function nextMove(row: Explainable, now: number, situation: Situation = F
     case "delivering":
       return row.next_attempt_at > now
         ? `running; lease ends in ${until(row.next_attempt_at, now)}`
-        : `its runner vanished; ${row.attempt >= row.max_attempts ? "dead letter" : "again"} at the next tick`;
+        : `its runner vanished; ${afterItsRunner(row, now, situation)}`;
     case "delivered":
       return "the command took it";
     case "acked":
@@ -63,6 +63,11 @@ function pending(row: Explainable, now: number, situation: Situation): string {
   // One that has been due for long waits for a runner rather than for the next tick.
   if (reason === "enqueued" || reason === "operator_retry") return late < 1 ? `due ${when}` : `due for ${shortDuration(late * 1_000)}`;
   return because(`again ${when}`, row);
+}
+
+function afterItsRunner(row: Explainable, now: number, situation: Situation): string {
+  if (row.attempt >= row.max_attempts) return "dead letter at the next tick";
+  return blocked(row, now, situation) ?? "again at the next tick";
 }
 
 function blocked(row: Explainable, now: number, { waits_for, held_by, open_until }: Situation): string | null {

@@ -49,6 +49,8 @@ test.each<[string, Explainable, Partial<Situation>]>([
   ["expires at the next tick", { ...FRESH, expires_at: NOW }, { held_by: 1 }],
   ["dead letter now: all attempts are used", { ...FAILED, attempt: 8 }, { held_by: 1, waits_for: 7 }],
   ["running; lease ends in 15s", { ...FAILED, status: "delivering", next_attempt_at: NOW + 15 }, { held_by: 1 }],
+  ["its runner vanished; held", { ...FAILED, status: "delivering" }, { held_by: 1 }],
+  ["its runner vanished; dead letter at the next tick", { ...FAILED, status: "delivering", attempt: 8 }, { held_by: 1 }],
 ])("nextMove() says %p of %j in %j", (sentence, row, situation) => {
   expect(nextMove(row, NOW, { ...FREE, ...situation })).toBe(sentence);
 });

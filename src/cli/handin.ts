@@ -1,9 +1,8 @@
 /** What `enqueue` and `revive` share: settings read the cheap way, one transaction, ids on stdout, warnings on stderr. */
 import type { Answer } from "../core/dispatch.ts";
-import { envelope } from "../core/envelope.ts";
+import { ELEMENT_LIMIT, overlongElement } from "../core/element.ts";
 import { invariant, OutboxError } from "../core/errors.ts";
-import { bytesOf, type CheckedRequest } from "../core/request.ts";
-import { placeholderOf } from "../core/template.ts";
+import type { CheckedRequest } from "../core/request.ts";
 import { homeOf, isNamedButMissing } from "../settings/locate.ts";
 import { placeOf } from "../settings/place.ts";
 import { readSettings } from "../settings/read.ts";
@@ -14,9 +13,6 @@ import { type Io, StdoutClosed } from "./io.ts";
 import { count, escapeControls, jsonLine } from "./output.ts";
 import type { Args } from "./parse.ts";
 import { choiceOf, databaseOf, made, namedDatabase, withStore } from "./place.ts";
-
-/** Longest argv element that Linux executes, in bytes, without its NUL (MAX_ARG_STRLEN). */
-const ARGV_LIMIT = 131_071;
 
 /** Fields in which a duplicate must not differ unnoticed. Bodies and times of a heartbeat differ each time. */
 const TOLD = ["kind", "deliver_to", "ack_required", "ordering_key"];
@@ -107,47 +103,12 @@ function warningsOfCreated(settings: Settings, request: CheckedRequest, now: num
   const warnings: string[] = [];
   if (request.expires_at !== null && request.expires_at <= now)
     warnings.push("the expiry has passed already; the message will end expired and not be sent");
-  const tooLong = overlongElement(settings, request);
+  const tooLong = overlongElement(policyFor(settings, request.kind)?.notifyTemplate ?? [], request);
   if (tooLong !== null)
     warnings.push(
-      `the message is longer than {${tooLong}} may be in an argument (${ARGV_LIMIT} bytes), so its command cannot start; let the command read it from stdin`,
+      `the message is longer than {${tooLong}} may be in an argument (${ELEMENT_LIMIT} bytes), so its command cannot start; let the command read it from stdin`,
     );
   return warnings;
-}
-
-/** The placeholder of the known template that this message is too long for, or null. */
-function overlongElement(settings: Settings, request: CheckedRequest): string | null {
-  // Every other part of an envelope is far shorter; most messages are done here.
-  if (request.body.length < ARGV_LIMIT / 16) return null;
-  const names = (policyFor(settings, request.kind)?.notifyTemplate ?? []).slice(1).map(placeholderOf);
-  const sizes = {
-    payload: () => bytesOf(sampleEnvelope(request)),
-    body: () => bytesOf(request.body),
-    text: () => bytesOf(textOf(request.body)),
-  } as const;
-  for (const name of ["payload", "body", "text"] as const) if (names.includes(name) && sizes[name]() > ARGV_LIMIT) return name;
-  return null;
-}
-
-/** An envelope of the right length: ids and tokens have fixed ones. */
-function sampleEnvelope(request: CheckedRequest): string {
-  const hex = "0".repeat(32);
-  return envelope({
-    signalId: `${hex}----`,
-    createdAt: 1_767_225_600.123,
-    emitterRole: request.emitter_role,
-    dispatchId: hex,
-    kind: request.kind,
-    deliverTo: request.deliver_to,
-    ackToken: request.ack_required ? hex : null,
-    body: request.body,
-  });
-}
-
-/** What `{text}` stands for: the string `body.text`, else the body. */
-function textOf(body: string): string {
-  const { text } = JSON.parse(body) as { readonly text?: unknown };
-  return typeof text === "string" ? text : body;
 }
 
 export function warn(io: Io, text: string): void {

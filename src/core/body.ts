@@ -1,4 +1,4 @@
-/** Finds the body inside an envelope without parsing it, so that numbers, key order and repeated keys reach a command as they were written. */
+/** The body of an envelope. It is found without being parsed, so that numbers, key order and repeated keys reach a command as they were written. */
 
 /**
  * The exact text of the member `body`, or null when the envelope has none. Where the key is repeated the last one counts, as for
@@ -51,4 +51,15 @@ function endOfString(text: string, at: number): number {
     if (backslashes % 2 === 0) return quote + 1;
   }
   return text.length;
+}
+
+/** What `{text}` stands for: the string `text` of the body, else the whole body. */
+export function textOf(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === "object" && parsed !== null && "text" in parsed && typeof parsed.text === "string") return parsed.text;
+  } catch {
+    // Only a row that did not come through `enqueue` has such a body. Its command gets it as it stands.
+  }
+  return body;
 }

@@ -1,5 +1,7 @@
 /** The envelope handed to the transport: ADR-0059 D1, written once at enqueue and byte-identical on every attempt. */
 
+import { bytesOf, type CheckedRequest } from "./request.ts";
+
 /** Existing consumers deserialise by this name. */
 const LION_CLASS = "lionagi.session.signal.DispatchSignal";
 
@@ -32,6 +34,22 @@ export function envelope(parts: EnvelopeParts): string {
     ack_token: parts.ackToken,
   });
   return `${head.slice(0, -1)},"body":${parts.body}}`;
+}
+
+/** How long the envelope of a request will be, in bytes: ids and tokens have a fixed length, and so has a time to the millisecond. */
+export function envelopeBytes(request: CheckedRequest): number {
+  const hex = "0".repeat(32);
+  const sample = envelope({
+    signalId: `${hex}----`,
+    createdAt: 1_767_225_600.123,
+    emitterRole: request.emitter_role,
+    dispatchId: hex,
+    kind: request.kind,
+    deliverTo: request.deliver_to,
+    ackToken: request.ack_required ? hex : null,
+    body: request.body,
+  });
+  return bytesOf(sample);
 }
 
 /**

@@ -2,7 +2,7 @@
  * What a command is given of one dispatch: its arguments, its stdin and its environment (DESIGN section 7). Values of the row
  * reach it as whole argv elements, whole environment values and bytes on stdin, never as a part of anything.
  */
-import { rawBody } from "./body.ts";
+import { rawBody, textOf } from "./body.ts";
 import type { Dispatch } from "./dispatch.ts";
 import { expand, type Placeholder, usesStdin } from "./template.ts";
 
@@ -58,17 +58,6 @@ export function placeholderValue(dispatch: Dispatch, name: Placeholder): string 
   }
 }
 
-/** The string `text` of the body, else the whole body. */
-function textOf(body: string): string {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed === "object" && parsed !== null && "text" in parsed && typeof parsed.text === "string") return parsed.text;
-  } catch {
-    // Only a row that did not come through `enqueue` has such a body. Its command gets it as it stands.
-  }
-  return body;
-}
-
 /**
  * The whole environment of the command: the runner's, the settings' over it, the row's over both. A name whose field the row
  * lacks is removed, so that a command never answers for the dispatch that started its runner.
@@ -83,6 +72,10 @@ export function environmentOf(dispatch: Dispatch, settings: Omit<MessageSettings
     OUTBOX_ACK_TOKEN: dispatch.ack_token,
     OUTBOX_DEDUP_KEY: dispatch.dedup_key,
     OUTBOX_ORDERING_KEY: dispatch.ordering_key,
+    OUTBOX_TENANT_ID: dispatch.tenant_id,
+    OUTBOX_USER_ID: dispatch.user_id,
+    OUTBOX_USER_ROLES: dispatch.user_roles,
+    OUTBOX_CORRELATION_ID: dispatch.correlation_id,
     OUTBOX_DB: settings.database,
     OUTBOX_CONFIG: settings.config,
   };

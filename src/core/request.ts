@@ -5,6 +5,7 @@
 import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS_LIMIT } from "./backoff.ts";
 import { OutboxError } from "./errors.ts";
 import { objectProblem, trimJson } from "./json.ts";
+import { MAX_TIME } from "./time.ts";
 
 export interface EnqueueRequest {
   readonly kind: string;
@@ -51,9 +52,6 @@ export interface RequestLimits {
   readonly maxAttempts: number;
 }
 export const DEFAULT_LIMITS: RequestLimits = { payloadBytes: 1_048_576, maxAttempts: DEFAULT_MAX_ATTEMPTS };
-
-/** Latest instant accepted, epoch seconds: the end of the year 9999. */
-export const MAX_TIME = 253_402_300_799;
 
 /** Largest values, in bytes of UTF-8. They travel through argv and environment, where an element ends at 128 KiB. */
 const TEXT_LIMITS = {

@@ -4,8 +4,10 @@
  */
 import { parseDuration } from "./duration.ts";
 import { OutboxError } from "./errors.ts";
-import { MAX_TIME } from "./request.ts";
 import type { Zone } from "./seams.ts";
+
+/** Latest instant accepted, epoch seconds: the end of the year 9999. */
+export const MAX_TIME = 253_402_300_799;
 
 const DAY_S = 86_400;
 const FORMS = "write epoch seconds, 2026-12-24T18:00:00Z, 2026-12-24, 2026-12-24 18:00 or 18:00";

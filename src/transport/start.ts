@@ -1,13 +1,11 @@
 /** Starts a command, or says what its not starting means for the dispatch. */
 import { accessSync, constants, statSync } from "node:fs";
+import { ELEMENT_LIMIT } from "../core/element.ts";
 import type { Outcome } from "../core/outcome.ts";
 import { codeOf, lookUp } from "./look_up.ts";
 import type { Job } from "./transport.ts";
 
 export type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
-
-/** Longest argv element or `NAME=value`, in bytes: Linux takes 128 KiB with the NUL that ends it. Elsewhere it may be more; one limit is easier to explain. */
-export const ELEMENT_LIMIT = 131_071;
 
 /**
  * Starts the job in a session and process group of its own, with nothing open but the three standard streams. Never throws. A

@@ -1,7 +1,8 @@
 /** `outbox revive`: one heartbeat a seat, once for each epoch (ADR-0059 D6). */
 import { OutboxError } from "../../core/errors.ts";
-import { checkRequest, MAX_TIME } from "../../core/request.ts";
+import { checkRequest } from "../../core/request.ts";
 import { DEFAULT_REVIVAL_TTL_S, revivalRequests } from "../../core/revival.ts";
+import { MAX_TIME } from "../../core/time.ts";
 import { policyFor } from "../../settings/settings.ts";
 import { handIn, quickSettings } from "../handin.ts";
 import type { Io } from "../io.ts";

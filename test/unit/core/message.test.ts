@@ -51,6 +51,7 @@ function settings(change: Partial<MessageSettings> = {}): MessageSettings {
   return { template: ["notify"], runnerEnv: {}, settingsEnv: {}, database: "/state/outbox.db", config: "/etc/outbox.yaml", ...change };
 }
 
+const origin = { tenant_id: "t", user_id: "u", user_roles: "a,b", correlation_id: "corr" } as const;
 const lacking = { dedup_key: null, ordering_key: null, ack_token: null, correlation_id: null } as const;
 
 describe("rawBody()", () => {
@@ -141,7 +142,7 @@ describe("messageOf()", () => {
 
 describe("environmentOf()", () => {
   test("names every field of the row, the database and the settings", () => {
-    expect(environmentOf(row(), settings())).toEqual({
+    expect(environmentOf(row(origin), settings())).toEqual({
       OUTBOX_ID: "0123456789abcdef0123456789abcdef",
       OUTBOX_KIND: "revival_ping",
       OUTBOX_DELIVER_TO: "seat-1",
@@ -150,12 +151,18 @@ describe("environmentOf()", () => {
       OUTBOX_ACK_TOKEN: "token",
       OUTBOX_DEDUP_KEY: "day-1",
       OUTBOX_ORDERING_KEY: "order-1",
+      OUTBOX_TENANT_ID: "t",
+      OUTBOX_USER_ID: "u",
+      OUTBOX_USER_ROLES: "a,b",
+      OUTBOX_CORRELATION_ID: "corr",
       OUTBOX_DB: "/state/outbox.db",
       OUTBOX_CONFIG: "/etc/outbox.yaml",
     });
   });
   test("removes what the row lacks, also when the runner's environment has it", () => {
-    const stale = { OUTBOX_ACK_TOKEN: "s", OUTBOX_DEDUP_KEY: "s", OUTBOX_ORDERING_KEY: "s", OUTBOX_CONFIG: "s", OUTBOX_ID: "s" };
+    // As it stands in the environment of a runner that was started by a delivered command.
+    const names = ["ID", "ACK_TOKEN", "DEDUP_KEY", "ORDERING_KEY", "TENANT_ID", "USER_ID", "USER_ROLES", "CORRELATION_ID", "CONFIG"];
+    const stale = Object.fromEntries(names.map((name) => [`OUTBOX_${name}`, "s"]));
     const env = environmentOf(row(lacking), settings({ runnerEnv: stale, config: null }));
     expect(Object.keys(env).toSorted()).toEqual([
       "OUTBOX_ATTEMPT",

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { OutboxError } from "../../../src/core/errors.ts";
-import { checkRequest, DEFAULT_LIMITS, type EnqueueRequest, MAX_TIME, type RequestLimits } from "../../../src/core/request.ts";
+import { checkRequest, DEFAULT_LIMITS, type EnqueueRequest, type RequestLimits } from "../../../src/core/request.ts";
+import { MAX_TIME } from "../../../src/core/time.ts";
 
 const LEAST: EnqueueRequest = { kind: "ping", deliver_to: "seat-1" };
 

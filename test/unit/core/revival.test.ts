@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { OutboxError } from "../../../src/core/errors.ts";
-import { checkRequest, MAX_TIME } from "../../../src/core/request.ts";
+import { checkRequest } from "../../../src/core/request.ts";
+import { MAX_TIME } from "../../../src/core/time.ts";
 import { DEFAULT_REVIVAL_TTL_S, revivalRequests, type RevivalTerms } from "../../../src/core/revival.ts";
 
 const T = 1_767_225_600;

@@ -77,7 +77,12 @@ const LONGEST_RETRY_MS = 1_000;
 
 export function source(spec: SourceSpec, seams: SourceSeams): Source {
   const { clock, told, drain } = seams;
-  const store = connection(spec.open);
+  const eyes = seams.watch?.(spec.path) ?? null;
+  const store = connection(async () => {
+    const opened = await spec.open();
+    eyes?.opened();
+    return opened;
+  });
   const minded = leases(clock);
   const hands = crew({ clock, transport: seams.transport, database: spec.path, kill: seams.kill, leases: minded, ring: seams.ring });
   const refused = stuck(clock);
@@ -86,7 +91,6 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
     ends: () => told.end(`source ${spec.path}`, { kind: "trouble over", source: spec.name }),
   });
   const parts: TickSeams = { ...seams, name: spec.name, path: spec.path, connection: store, crew: hands, stuck: refused, leases: minded };
-  const eyes = seams.watch?.(spec.path) ?? null;
   let retired = false;
   let outdated = false;
   let answered = false;
@@ -158,8 +162,7 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
     async check() {
       const change = eyes?.check() ?? "same";
       if (change === "gone or replaced") await closeQuietly(() => store.close());
-      // The file that a handle made has appeared too.
-      if (change !== "same" && !store.isOpen()) restsUntilMs = 0;
+      if (change !== "same") restsUntilMs = 0;
     },
     async close() {
       eyes?.close();

@@ -6,10 +6,12 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** From an event to the first look, and from each look to the next, in milliseconds: 2, 5, 10 and 25 after the event. */
-const GAPS_MS = [2, 3, 5, 15] as const;
+/** From an event to the first look, and from each look to the next, in milliseconds: 2, 5, 10, 25, 75 and 200 after the event. */
+const GAPS_MS = [2, 3, 5, 15, 50, 125] as const;
 
 export interface Watcher {
+  /** The file was opened: the one that is there now is the one that counts. */
+  opened(): void;
   /**
    * Sees to it that the right directory is watched, and says what has become of the file: it may have been replaced, or its
    * directory have gone and come back.
@@ -48,6 +50,10 @@ export function watcher(path: string, look: () => void): Watcher {
   };
   start();
   return {
+    opened() {
+      start(); // its directory may be new
+      file = inodeOf(path);
+    },
     check() {
       start();
       const before = file;

@@ -157,7 +157,7 @@ export function world({ databases: count = 1, acts = () => ({ outcome: "ok", ms:
           return alive(shaky(store, troubles[at] ?? [], life, alive));
         },
       })),
-      watch: () => ({ check: () => "same" as const, close: () => {} }),
+      watch: () => ({ opened: () => {}, check: () => "same" as const, close: () => {} }),
       isAlive: (holder: string) => runners.some((runner) => runner.name === holder && runner.isAlive()),
       plan: () => ({ ...PLAN, ...change }),
       tell: (event: Event) => void events.push(event),

@@ -26,8 +26,10 @@ export interface CrewSeams {
   readonly transport: Transport;
   /** Path of the database that has the rows: commands find it in their environment. */
   readonly database: string;
-  /** Ends the groups of all running commands when it aborts (reason `"now"`: without SIGTERM first). */
+  /** Ends the groups of all running commands when it aborts. */
   readonly kill: AbortSignal;
+  /** What is being ended waits for nothing once this aborts. */
+  readonly now: AbortSignal;
   /** Minds the lease of what runs. */
   readonly leases: Leases;
   /** Called whenever something finished. */
@@ -64,7 +66,7 @@ export function crew(seams: CrewSeams): Crew {
 }
 
 /** Never rejects. */
-async function attempt({ transport, kill, database }: CrewSeams, dispatch: Dispatch, plan: Plan): Promise<Outcome> {
+async function attempt({ transport, kill, now, database }: CrewSeams, dispatch: Dispatch, plan: Plan): Promise<Outcome> {
   try {
     const route = routeOf(plan, dispatch.kind);
     if (route === null) return { kind: "unresolvable", error: `no route for kind "${dispatch.kind}" and no dispatch.notify_template` };
@@ -72,7 +74,7 @@ async function attempt({ transport, kill, database }: CrewSeams, dispatch: Dispa
     if (fault !== null) return { kind: "fault", error: fault };
     const { timeoutMs, permanentExitCodes } = route;
     const job = { ...route.message(dispatch, database), cwd: plan.cwd, timeoutMs, outputLimit: plan.outputLimit, permanentExitCodes };
-    return await transport.run(job, kill);
+    return await transport.run(job, kill, now);
   } catch (error) {
     // A transport never rejects; what throws is a row of which no message can be made.
     return { kind: "rejected", report: null, error: `no message can be made of it: ${String(error)}` };

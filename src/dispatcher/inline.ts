@@ -48,12 +48,12 @@ export async function runClaim(seams: InlineSeams, claim: Dispatch): Promise<Out
   };
   stop.addEventListener("abort", alarm.ring);
   now.addEventListener("abort", () => {
-    kill.abort("now");
+    kill.abort();
     alarm.ring();
   });
   const { source: spec, transport, holder } = seams;
   const shared = { clock, transport, holder, tell, stop, faults: NO_FAULTS, told: memory, counters: newCounters(), isAlive: () => false };
-  const hands = source(spec, { ...shared, kill: kill.signal, ring: alarm.ring, drain: null, watch: null });
+  const hands = source(spec, { ...shared, kill: kill.signal, now, ring: alarm.ring, drain: null, watch: null });
   await hands.take(claim, plan);
   for (;;) {
     if (graceLeftMs() === 0) kill.abort();

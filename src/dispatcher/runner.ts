@@ -89,7 +89,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
   const deadLetters = new Map<Source, number>();
   stop.addEventListener("abort", alarm.ring);
   now.addEventListener("abort", () => {
-    kill.abort("now");
+    kill.abort();
     alarm.ring();
   });
   seams.onWake?.(() => {
@@ -102,6 +102,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       clock,
       transport: seams.transport,
       kill: kill.signal,
+      now,
       faults: stops,
       told: memory,
       counters,

@@ -64,7 +64,9 @@ export interface Source {
 
 export type SourceSeams = Omit<TickSeams, "connection" | "crew" | "stuck" | "leases" | "name" | "path"> & {
   readonly transport: Transport;
+  /** Ends running commands, and ends them without waiting. */
   readonly kill: AbortSignal;
+  readonly now: AbortSignal;
   readonly told: Told;
   /** Wakes the runner. */
   readonly ring: () => void;
@@ -84,7 +86,8 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
     return opened;
   });
   const minded = leases(clock);
-  const hands = crew({ clock, transport: seams.transport, database: spec.path, kill: seams.kill, leases: minded, ring: seams.ring });
+  const { transport, kill, now, ring } = seams;
+  const hands = crew({ clock, transport, database: spec.path, kill, now, leases: minded, ring });
   const refused = stuck(clock);
   const lasting = trouble(clock, {
     begins: (error) => told.begin(`source ${spec.path}`, { kind: "trouble", source: spec.name, error }, error.message),

@@ -34,12 +34,12 @@ export function createSpawnTransport(clock: Clock): Transport {
     Bun.gc(true);
   };
   return {
-    async run(job, kill) {
+    async run(job, kill, now) {
       if (kill.aborted) return { kind: "released", error: "the runner stopped before the command started", exhausted: false };
       const startedAt = clock.monotonicMs();
       collect(job.stdin);
       const child = start(job);
-      return "kind" in child ? child : attend(child, job, kill, startedAt, clock);
+      return "kind" in child ? child : attend(child, job, { kill, now }, startedAt, clock);
     },
     fault(argv0, env) {
       const found = lookUp(argv0, env);
@@ -48,14 +48,20 @@ export function createSpawnTransport(clock: Clock): Transport {
   };
 }
 
-async function attend(child: Child, job: Job, kill: AbortSignal, startedAt: number, clock: Clock): Promise<Outcome> {
+/** What ends a command from outside: in order, and without waiting. */
+interface Ends {
+  readonly kill: AbortSignal;
+  readonly now: AbortSignal;
+}
+
+async function attend(child: Child, job: Job, ends: Ends, startedAt: number, clock: Clock): Promise<Outcome> {
   const capture = createCapture(job.outputLimit);
   const stdout = child.stdout.getReader();
   const stderr = child.stderr.getReader();
   const drained = new AbortController();
   void Promise.all([read(stdout, capture.stdout), read(stderr, capture.stderr)]).then(() => drained.abort());
 
-  const stopped = await untilEnded(child, job.timeoutMs, startedAt, kill, clock);
+  const stopped = await untilEnded(child, job.timeoutMs, startedAt, ends, clock);
   const durationMs = Math.round(clock.monotonicMs() - startedAt);
 
   await clock.sleep(DRAIN_MS, drained.signal);
@@ -69,7 +75,7 @@ async function attend(child: Child, job: Job, kill: AbortSignal, startedAt: numb
 }
 
 /** Waits until the command has ended, by itself (null) or by us. */
-async function untilEnded(child: Child, timeoutMs: number, startedAt: number, kill: AbortSignal, clock: Clock): Promise<Stopped | null> {
+async function untilEnded(child: Child, timeoutMs: number, startedAt: number, { kill, now }: Ends, clock: Clock): Promise<Stopped | null> {
   const woken = new AbortController();
   const wake = (): void => woken.abort();
   void child.exited.then(wake, wake);
@@ -82,7 +88,7 @@ async function untilEnded(child: Child, timeoutMs: number, startedAt: number, ki
   kill.removeEventListener("abort", wake);
   if (hasEnded(child)) return null;
   const stopped = kill.aborted ? "kill" : "timeout";
-  await endGroup(child.pid, () => kill.aborted && kill.reason === "now", clock);
+  await endGroup(child.pid, () => now.aborted, clock);
   return stopped;
 }
 

@@ -21,10 +21,10 @@ export interface Job {
 export interface Transport {
   /**
    * Runs one command to its end. Never rejects: whatever happens is an outcome.
-   * @param kill when it aborts, the group is ended (SIGTERM, 2 s later SIGKILL; at once when the reason is `"now"`) and the
-   * outcome is a failed attempt: it did start.
+   * @param kill when it aborts, the group is ended (SIGTERM, 2 s later SIGKILL) and the outcome is a failed attempt: it did start.
+   * @param now when it aborts, a group that is being ended waits for nothing: SIGKILL. By itself it ends none.
    */
-  run(job: Job, kill: AbortSignal): Promise<Outcome>;
+  run(job: Job, kill: AbortSignal, now: AbortSignal): Promise<Outcome>;
   /** Why the program of this argv cannot be started (no such command, not executable), or null when it can. */
   fault(argv0: string, env: Readonly<Record<string, string>>): string | null;
 }

@@ -159,6 +159,18 @@ describe("a stopped runner", () => {
     expect(place.clock.monotonicMs()).toBeLessThan(2_100);
     expect(row(place.db, 1)).toMatchObject({ status: "pending", attempt: 1, last_error: "stopped by the runner" });
   });
+  test("a second signal after the grace waits for nothing more", async () => {
+    const place = filled([HANG]);
+    const runner = place.runner("forever", { shutdownGraceMs: 3_000 });
+    await pass(place, 1);
+    runner.stop();
+    await pass(place, 4);
+    expect(row(place.db, 1)?.status).toBe("delivering");
+    runner.now();
+    await place.clock.until(runner.ran);
+    expect(place.clock.monotonicMs()).toBeLessThan(5_100);
+    expect(row(place.db, 1)).toMatchObject({ status: "pending", attempt: 1, last_error: "stopped by the runner" });
+  });
   test.each(["once", "forever"] as const)("(%s) gives a claim back whose command has not started", async (mode) => {
     const place = filled([OK], [OK]);
     const runner = place.runner(mode, { concurrency: 1 });

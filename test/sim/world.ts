@@ -264,7 +264,7 @@ interface Stage {
 function simulated({ databases, acts, clock, commands, script, runner, isAlive, alive }: Stage): Transport {
   return {
     fault: () => null,
-    async run(job: Job, kill: AbortSignal): Promise<Outcome> {
+    async run(job: Job, kill: AbortSignal, now: AbortSignal): Promise<Outcome> {
       const outside = (): void => {
         for (const db of databases) expect(db.inTransaction).toBeFalse();
       };
@@ -280,7 +280,7 @@ function simulated({ databases, acts, clock, commands, script, runner, isAlive, 
       await clock.sleep(hangs ? job.timeoutMs : act.ms, kill);
       command.orphan = !isAlive();
       // A group that is ended in order may take its time. One that nobody ends goes on.
-      if (hangs || kill.aborted) await clock.sleep(command.orphan ? ORPHAN_MS : kill.reason === "now" ? 10 : 2_000);
+      if (hangs || kill.aborted) await (command.orphan ? clock.sleep(ORPHAN_MS) : clock.sleep(2_000, now));
       command.endedS = clock.now();
       outside();
       return alive(kill.aborted ? failed("stopped by the runner") : hangs ? failed("timed out") : told(act));

@@ -72,7 +72,6 @@ export const RULES: readonly Rule[] = [
     says: "only host.ts reads the clock or draws randomness",
     why: "tests drive time by hand; one hidden reading of the clock makes a simulation lie",
     files: /^src\/(?!host\.ts$).*\.ts$/,
-    except: { "src/store/backup.ts": "a partial copy needs a name that no other process takes; no decision rests on it" },
     // `new Date(x)` turns a number into words and reads no clock.
     check: inCode(
       /\bDate\.now\b|\bnew Date(?:\(\s*\)|(?!\s*\())|(?<!new )\bDate\(\)|\bMath\.random\b|\bperformance\.now\b|\bcrypto\.(?:randomUUID|getRandomValues)\b|\bBun\.(?:randomUUID|nanoseconds)|\bhrtime\b|\bnode:crypto\b|\bTemporal\.Now\b/,

@@ -49,8 +49,17 @@ describe("lookUp()", () => {
     expect(lookUp("sh", env).kind).toBe("found");
     expect(errorOf("nope", env)).toBe('no command "nope" in PATH (/usr/bin:/bin, since none is set)');
   });
-  test("never looks into the current directory", () => {
-    expect(errorOf("package.json", { PATH: "::.:test" })).toContain("no command");
+  test("never looks into the current directory, nor from there", () => {
+    const here = process.cwd();
+    process.chdir(home);
+    try {
+      expect(lookUp("./a/tool", {}).kind).toBe("found"); // there, and could be executed
+      expect(errorOf("tool", { PATH: "a" })).toBe('no command "tool" in PATH (a)');
+      process.chdir("a");
+      expect(errorOf("tool", { PATH: "::.:../a" })).toBe('no command "tool" in PATH (::.:../a)');
+    } finally {
+      process.chdir(here);
+    }
   });
   test.each([
     ["a/nope", "does not exist (ENOENT)"],

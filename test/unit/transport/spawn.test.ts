@@ -30,12 +30,14 @@ function job(change: Partial<Job> = {}): Job {
   };
 }
 
-function run(change: Partial<Job>, kill: AbortSignal = new AbortController().signal): Promise<Outcome> {
-  return transport.run(job(change), kill);
+const NEVER = new AbortController().signal;
+
+function run(change: Partial<Job>, kill: AbortSignal = NEVER, now: AbortSignal = NEVER): Promise<Outcome> {
+  return transport.run(job(change), kill, now);
 }
 
-function sh(script: string, change: Partial<Job> = {}, kill?: AbortSignal): Promise<Outcome> {
-  return run({ argv: ["sh", "-c", script], ...change }, kill);
+function sh(script: string, change: Partial<Job> = {}, kill?: AbortSignal, now?: AbortSignal): Promise<Outcome> {
+  return run({ argv: ["sh", "-c", script], ...change }, kill, now);
 }
 
 function reportOf(outcome: Outcome): Report {
@@ -168,7 +170,8 @@ describe("a command that is over its time", () => {
     expect(report).toMatchObject({ exit: 0, signal: null });
   });
   test.concurrent("is ended when it has stopped itself", async () => {
-    await timeOut("kill -STOP $$");
+    const { report } = await timeOut("trap 'echo went on; exit' TERM; kill -STOP $$");
+    expect(report).toMatchObject({ exit: 0, head: expect.stringContaining("went on") });
   });
   test.concurrent("leaves nobody behind who ignores SIGTERM", async () => {
     await timeOut("(trap '' TERM; while :; do sleep 0.1; done) & exec sleep 30");
@@ -189,6 +192,10 @@ describe("a command that is over its time", () => {
   });
 });
 
+test.concurrent("a program is called by the name that the template gives it, whatever file it was found in", async () => {
+  expect(reportOf(await sh("ps -o args= -p $$; exit 0")).head).toStartWith("sh -c ");
+});
+
 describe("memory", () => {
   test("stays bounded while both streams are flooded", async () => {
     await sh("yes | head -c 20000000");
@@ -205,24 +212,36 @@ describe("memory", () => {
 });
 
 describe("the kill signal", () => {
-  /** Aborts once the command has made the file that it is given. */
-  async function killWhenReady(name: string, script: string, reason: string): Promise<{ outcome: Outcome; tookMs: number }> {
-    const kill = new AbortController();
+  /** Ends it once the command has made the file that it is given; at once, or as soon as it has answered SIGTERM with another file. */
+  async function killWhenReady(
+    name: string,
+    script: string,
+    hurry: "never" | "at once" | "once asked" = "never",
+  ): Promise<{ outcome: Outcome; tookMs: number }> {
+    const [kill, now] = [new AbortController(), new AbortController()];
     const ready = join(home, name);
-    const running = sh(`${script}; : > ${ready}; while :; do sleep 0.05; done`, {}, kill.signal);
+    const running = sh(`${script}; : > ${ready}; while :; do sleep 0.05; done`, {}, kill.signal, now.signal);
     await until(() => existsSync(ready));
     const killedAt = performance.now();
-    kill.abort(reason);
+    if (hurry === "at once") now.abort();
+    kill.abort();
+    if (hurry === "once asked") {
+      await until(() => existsSync(`${ready}.asked`));
+      now.abort();
+    }
     const outcome = await running;
     return { outcome, tookMs: performance.now() - killedAt };
   }
   test.concurrent("ends the group in order, and the attempt has failed whatever its exit code is", async () => {
-    const { outcome } = await killWhenReady("orderly", "echo $$; trap 'exit 0' TERM", "shutdown");
+    const { outcome } = await killWhenReady("orderly", "echo $$; trap 'exit 0' TERM");
     expect(outcome).toMatchObject({ kind: "failed", error: "stopped by the runner before it finished", report: { exit: 0 } });
     expect(aliveIn(Number(reportOf(outcome).head))).toEqual([]);
   });
-  test.concurrent("kills at once when its reason is now", async () => {
-    const { outcome, tookMs } = await killWhenReady("now", "echo $$; trap '' TERM", "now");
+  test.concurrent.each([
+    ["with it", "at once", "now", "trap '' TERM"],
+    ["after it", "once asked", "later", `trap ': > ${join(home, "later.asked")}' TERM`],
+  ] as const)("kills at once when nothing is to be waited for, said %s", async (_, hurry, name, trap) => {
+    const { outcome, tookMs } = await killWhenReady(name, `echo $$; ${trap}`, hurry);
     expect(outcome).toMatchObject({ kind: "failed", report: { signal: "SIGKILL" } });
     expect(aliveIn(Number(reportOf(outcome).head))).toEqual([]);
     expect(tookMs).toBeLessThan(2_000);

@@ -1,8 +1,9 @@
 /** A consistent copy of a database while others work. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
 import { type Handle, statement } from "./statement.ts";
+import { sync } from "./sync.ts";
 
 /**
  * Writes a copy with mode 0600 and makes it durable; a copy that was interrupted never has the name. An older copy of that
@@ -31,14 +32,5 @@ function write(db: Handle, target: string, partial: string): void {
     sync(dirname(target));
   } finally {
     rmSync(partial, { force: true });
-  }
-}
-
-function sync(path: string): void {
-  const fd = openSync(path, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }

@@ -1,8 +1,9 @@
 /** Making a database file: 0600 in a 0700 directory, and its name as durable as the commits that follow. */
-import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
 import { exists } from "./place.ts";
+import { sync } from "./sync.ts";
 
 /**
  * Creates the empty file, unless it exists. SQLite's companions copy its mode.
@@ -47,14 +48,5 @@ function makeDirectory(directory: string): void {
       );
     }
     sync(dirname(at));
-  }
-}
-
-function sync(directory: string): void {
-  const fd = openSync(directory, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }

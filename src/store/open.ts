@@ -31,9 +31,8 @@ export async function openDatabase(terms: OpenTerms, steps: readonly string[] = 
   if (terms.checkPlace) await look(terms);
   const opened = tryOpen(terms.path) ?? (await make(terms));
   try {
-    statement(opened, `PRAGMA busy_timeout = ${Math.round(terms.busyMs)}`).get({});
+    setUp(opened, terms);
     await claimFile(opened, terms, steps);
-    settings(opened);
     return opened;
   } catch (error) {
     opened.close();
@@ -45,7 +44,7 @@ export async function openDatabase(terms: OpenTerms, steps: readonly string[] = 
 export async function installInto(terms: OpenTerms): Promise<number> {
   const db = tryOpen(terms.path) ?? (await make(terms));
   try {
-    statement(db, `PRAGMA busy_timeout = ${Math.round(terms.busyMs)}`).get({});
+    setUp(db, terms);
     const owner = ownership(db);
     if (owner.whose === "ours") refuseNewer(owner.version, terms.path);
     db.transaction(() => install(db)).immediate();
@@ -119,8 +118,12 @@ function isOurOwn(db: Handle): boolean {
   return foreign?.n === 0;
 }
 
-/** Only on handles that we opened, never on a program's. */
-function settings(db: Handle): void {
+/**
+ * Before anything is read or written: what is written first must be as durable as what comes after it. Nothing of this reaches the
+ * file. Only on handles that we opened, never on a program's.
+ */
+function setUp(db: Handle, { busyMs }: OpenTerms): void {
+  statement(db, `PRAGMA busy_timeout = ${Math.round(busyMs)}`).get({});
   for (const pragma of [
     "synchronous = FULL",
     "fullfsync = ON", // macOS: its fsync does not reach the platter

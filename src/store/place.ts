@@ -2,7 +2,7 @@
  * Where a database may lie: not on a network file system, not under somebody else's name, not behind a symlink that
  * others could have planted. Looks, never opens: closing any descriptor of a database file would drop SQLite's locks.
  */
-import { lstatSync, realpathSync, type Stats, statfsSync, statSync } from "node:fs";
+import { lstatSync, readlinkSync, type Stats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
 
@@ -31,7 +31,7 @@ const NETWORK_FS: ReadonlyMap<number, string> = new Map([
  * @param fsType the number that the kernel gives the file system of a path
  */
 export function checkPlace(path: string, uid: number, allowNetworkFs: boolean, fsType = (at: string): number => statfsSync(at).type): void {
-  const real = look(path, lstatSync)?.isSymbolicLink() ? followed(path, uid) : path;
+  const real = followed(path, uid);
   const file = look(path, statSync);
   if (file !== null && file.uid !== uid)
     throw new OutboxError(
@@ -46,21 +46,62 @@ export function checkPlace(path: string, uid: number, allowNetworkFs: boolean, f
   if (!allowNetworkFs) checkFileSystem(path, file === null ? dirname(path) : path, fsType);
 }
 
-/** Where the link leads, if nobody else could have planted it. */
+/** More links than this on one way lead round in a circle, says the kernel too. */
+const MOST_LINKS = 40;
+
+/**
+ * The path with every link on the way followed, as the kernel does it: links among the directories, and links that links lead to.
+ * What does not exist yet keeps its name.
+ * @throws OutboxError `permission` for a link that somebody else could have planted or turned, and for one that leads nowhere
+ */
 function followed(path: string, uid: number): string {
-  const directory = statSync(dirname(path));
-  const others = (directory.mode & 0o022) !== 0 || (directory.uid !== uid && directory.uid !== 0);
-  if (others)
-    throw new OutboxError(
-      "permission",
-      `database ${path} is a symlink in a directory that others may write`,
-      `name the real path, or keep others out of ${dirname(path)}`,
-    );
-  try {
-    return realpathSync(path);
-  } catch {
-    throw new OutboxError("permission", `database ${path} is a symlink to nowhere`, "remove it, or name the real path");
+  let real = "/";
+  let links = 0;
+  const ahead = path.split("/");
+  /** So many of the names ahead, the last ones, are of the path itself; those before them are of a link. */
+  let ownAhead = ahead.length;
+  for (let name = ahead.shift(); name !== undefined; name = ahead.shift()) {
+    const isOfLink = ahead.length >= ownAhead;
+    ownAhead = Math.min(ownAhead, ahead.length);
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      real = dirname(real);
+      continue;
+    }
+    const next = `${real === "/" ? "" : real}/${name}`;
+    const found = look(next, lstatSync);
+    if (found === null && isOfLink) throw nowhere(path);
+    if (found?.isSymbolicLink() !== true) {
+      real = next;
+      continue;
+    }
+    links += 1;
+    if (links > MOST_LINKS) throw nowhere(path);
+    if (isOthers(found, statSync(real), uid))
+      throw new OutboxError(
+        "permission",
+        `database ${path} ${next === path ? "is" : `lies behind ${next},`} a symlink in a directory that others may write`,
+        `name the real path, or keep others out of ${real}`,
+      );
+    const target = readlinkSync(next);
+    if (target.startsWith("/")) real = "/";
+    ahead.unshift(...target.split("/"));
   }
+  return real;
+}
+
+/**
+ * Whether somebody else could have made this link, or put another in its place. In a sticky directory (/tmp) others may add names
+ * and not take away those of root or the caller, so a link of theirs can be believed.
+ */
+function isOthers(link: Stats, directory: Stats, uid: number): boolean {
+  const isTrusted = ({ uid: owner }: Stats): boolean => owner === uid || owner === 0;
+  if (!isTrusted(directory)) return true;
+  return (directory.mode & 0o022) !== 0 && !((directory.mode & 0o1000) !== 0 && isTrusted(link));
+}
+
+function nowhere(path: string): OutboxError {
+  return new OutboxError("permission", `database ${path} is a symlink to nowhere`, "remove it, or name the real path");
 }
 
 function checkFileSystem(path: string, at: string, fsType: (at: string) => number): void {

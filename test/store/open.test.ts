@@ -1,6 +1,17 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { describe, expect, spyOn, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { OutboxError } from "../../src/core/errors.ts";
 import { bringForward, install, MIGRATIONS, ownership, SCHEMA_VERSION } from "../../src/store/migrate.ts";
@@ -108,6 +119,21 @@ describe("a database that is made", () => {
       user_version: 0,
     });
     db.close();
+  });
+
+  test("is as durable from its first write on as ever after", async () => {
+    using dir = scratch();
+    const asked = spyOn(Database.prototype, "query");
+    const path = dir.file("a.db");
+    try {
+      (await open(path)).close();
+      const said = asked.mock.calls.map(([sql]) => sql);
+      const written = said.findIndex((sql) => /journal_mode|CREATE|INSERT|BEGIN/.test(sql));
+      expect(said[0]).toBe("PRAGMA busy_timeout = 30000");
+      expect(said.slice(0, written)).toContainValues(["PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON"]);
+    } finally {
+      asked.mockRestore();
+    }
   });
 
   test("is made from an empty file too", async () => {
@@ -219,13 +245,62 @@ describe("where a database may lie", () => {
     mkdirSync(dir.file("open"));
     symlinkSync(dir.file("real.db"), dir.file("open/a.db"));
     (await open(dir.file("open/a.db"), looked)).close();
-    for (const bits of [0o777, 0o1777, 0o775]) {
+    for (const bits of [0o777, 0o775, 0o773]) {
       chmodSync(dir.file("open"), bits);
       expect(await refusal(() => open(dir.file("open/a.db"), looked))).toMatch(
         /^permission: database .* is a symlink in a directory that others may write/,
       );
     }
   });
+
+  test("behind a link of the caller's own in a sticky directory, for nobody else can take it away", async () => {
+    using dir = scratch();
+    await ours(dir.file("real.db"));
+    mkdirSync(dir.file("sticky"));
+    chmodSync(dir.file("sticky"), 0o1777);
+    const link = dir.file("sticky/a.db");
+    symlinkSync(dir.file("real.db"), link);
+    (await open(link, looked)).close();
+    // Of somebody else: who is not root has nobody to give it to, and is taken for another instead.
+    const uid = process.getuid?.() ?? 0;
+    if (uid === 0) lchownSync(link, 4_711, 4_711);
+    expect(await refusal(() => open(link, { ...looked, uid: uid === 0 ? 0 : uid + 1 }))).toContain("that others may write");
+  });
+
+  test.each([
+    ["a link that a link of the caller's leads to", "own/to-link.db", "wide/link.db"],
+    ["a link among the directories", "wide/to-dir/real.db", "wide/to-dir"],
+    ["a link among the directories, when the file is to be made", "wide/to-dir/new.db", "wide/to-dir"],
+    ["a link that a directory of the caller's leads to", "own/to-wide/new.db", "wide/to-dir"],
+    ["a link that is left again", "wide/to-dir/../data/real.db", "wide/to-dir"],
+  ])("not behind %s, where others may write", async (_, name, planted) => {
+    using dir = scratch();
+    for (const each of ["own", "wide", "data"]) mkdirSync(dir.file(each));
+    await ours(dir.file("data/real.db"));
+    symlinkSync(dir.file("data/real.db"), dir.file("wide/link.db"));
+    symlinkSync("../data", dir.file("wide/to-dir"));
+    symlinkSync("../wide/link.db", dir.file("own/to-link.db"));
+    symlinkSync("../wide/to-dir", dir.file("own/to-wide"));
+    (await open(`${dir.path}/${name}`, looked)).close();
+    rmSync(dir.file("data/new.db"), { force: true });
+    chmodSync(dir.file("wide"), 0o777);
+    expect(await refusal(() => open(`${dir.path}/${name}`, looked))).toBe(
+      `permission: database ${dir.path}/${name} lies behind ${dir.file(planted)}, a symlink in a directory that others may write; name the real path, or keep others out of ${dir.file("wide")}`,
+    );
+    expect(existsSync(dir.file("data/new.db"))).toBe(false);
+  });
+
+  test.each(["own/circle", "own/circle/a.db", "own/gone/a.db", "own/gone.db"])(
+    "not at %s, behind a link that leads nowhere",
+    async (name) => {
+      using dir = scratch();
+      mkdirSync(dir.file("own"));
+      symlinkSync("circle", dir.file("own/circle"));
+      symlinkSync("nothing", dir.file("own/gone"));
+      symlinkSync("../nothing/a.db", dir.file("own/gone.db"));
+      expect(await refusal(() => open(dir.file(name)))).toMatch(/^permission: database .* is a symlink to nowhere/);
+    },
+  );
 
   test.each(["-wal", "-shm", "-journal"])("not beside a planted link %s, also where the database itself is a link", async (companion) => {
     using dir = scratch();

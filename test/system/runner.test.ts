@@ -155,3 +155,25 @@ test("run outlives a full disk: it says so and delivers when there is room", asy
   expect(runner.said().match(/ error /g)?.length).toBeWithin(1, 3);
   expect(await stopped(runner)).toBe(0);
 });
+
+test("a runner that was frozen for three leases changes nothing that is no longer its own", async () => {
+  using place = new Workstation().settings({
+    dispatch: { notify_template: sh('echo "$2" >> "$HOME/log"; sleep 0.1'), timeout: "300ms", concurrency: 1 },
+  });
+  await place.enqueue({});
+  const frozen = place.background("run", "--once");
+  await until(() => place.lines("log").length > 0);
+  frozen.kill("SIGSTOP");
+  const other = place.background("run");
+  // A lease is 5.3 s. Its holder is still a process of this host, so its row waits for a second one.
+  await hostClock.sleep(8_000);
+  expect(place.row(1)).toMatchObject({ status: "delivering", attempt: 1 });
+  await until(() => place.row(1).status === "delivered");
+  expect(place.lines("log")).toEqual(["1", "2"]);
+  await hostClock.sleep(5_000);
+  const before = place.rows();
+  frozen.kill("SIGCONT");
+  expect(await frozen.exited).toBe(0);
+  expect(place.rows()).toEqual(before);
+  expect(await stopped(other)).toBe(0);
+});

@@ -3,6 +3,7 @@ import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
 import type { Clock } from "../core/seams.ts";
 import type { CircuitChange, Exchange, Exchanged, Settlement } from "../store/store.ts";
+import { isRefusal } from "../store/refusal.ts";
 import type { Connection } from "./connection.ts";
 import type { Crew } from "./crew.ts";
 import type { Faults } from "./faults.ts";
@@ -68,7 +69,7 @@ export async function tick(seams: TickSeams, plan: Plan, slots: number): Promise
   if (batch.length === 0 && renew.length === 0 && claim === null) return { result: "idle", asked: false };
   const exchanged = await exchange(seams, plan, { settle: batch, renew, claim });
   if (exchanged instanceof OutboxError) {
-    if (isForOneRow(exchanged) && batch.length > 0) return oneByOne(seams, plan, batch);
+    if (isRefusal(exchanged) && batch.length > 0) return oneByOne(seams, plan, batch);
     crew.finished.unshift(...batch);
     return { result: "trouble", error: exchanged };
   }
@@ -82,7 +83,7 @@ async function oneByOne(seams: TickSeams, plan: Plan, settlements: readonly Sett
   for (const [index, settlement] of settlements.entries()) {
     const exchanged = await exchange(seams, plan, { settle: [settlement], renew: [], claim: null });
     if (!(exchanged instanceof OutboxError)) continue;
-    if (!isForOneRow(exchanged)) {
+    if (!isRefusal(exchanged)) {
       seams.crew.finished.unshift(...settlements.slice(index));
       return { result: "trouble", error: exchanged };
     }
@@ -124,11 +125,6 @@ function tellCircuit({ told, name, path }: TickSeams, plan: Plan, deliverTo: str
   if (change === "closed") told.end(topic, { kind: "circuit over", source: name, deliverTo });
   else if (change !== null)
     told.begin(topic, { kind: "circuit", source: name, deliverTo, cooldownMs: plan.circuit.cooldownS * 1_000 }, "open");
-}
-
-/** Whether other outcomes may be written although this one was not: the database answers and refuses what it was told. */
-function isForOneRow({ kind }: OutboxError): boolean {
-  return kind === "bug" || kind === "data";
 }
 
 function claimOf(

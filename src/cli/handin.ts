@@ -8,18 +8,20 @@ import { placeOf } from "../settings/place.ts";
 import { readSettings } from "../settings/read.ts";
 import { interpret } from "../settings/resolve.ts";
 import { type Choice, type Loaded, policyFor, type Settings } from "../settings/settings.ts";
+import type { OpenTerms } from "../store/store.ts";
 import { exitCode, OK } from "./exit.ts";
 import { type Io, StdoutClosed } from "./io.ts";
 import { count, escapeControls, jsonLine } from "./output.ts";
 import type { Args } from "./parse.ts";
 import { choiceOf, databaseOf, made, namedDatabase, withStore } from "./place.ts";
+import type { Asked } from "./request.ts";
 
 /** Fields in which a duplicate must not differ unnoticed. Bodies and times of a heartbeat differ each time. */
 const TOLD = ["kind", "deliver_to", "ack_required", "ordering_key"];
 
 /**
- * The settings. A broken file must not lose a message whose database is named without it: then the built-in bounds
- * hold and stderr says so. An untrusted file always stops (it names commands to run).
+ * The settings. A broken file must not lose a message or an acknowledgement whose database is named without it: then the
+ * built-in bounds hold and stderr says so. An untrusted file always stops (it names commands to run).
  */
 export async function quickSettings(args: Args, io: Io): Promise<Loaded> {
   const choice = choiceOf(args, io);
@@ -41,27 +43,40 @@ function builtIn({ env }: Choice): Loaded {
 }
 
 /** Commits the requests, all or none, and answers with their ids. */
-export async function handIn(
-  args: Args,
-  io: Io,
-  settings: Settings,
-  requests: readonly CheckedRequest[],
-  failOnDuplicate: boolean,
-): Promise<number> {
-  const terms = made(databaseOf(args, io, settings), io, args.on("allow-network-fs"));
-  const answers = await withStore(terms, io, (store) => store.enqueue(requests));
-  return tell(args, io, settings, requests, answers, failOnDuplicate);
+export async function handIn(args: Args, io: Io, settings: Settings, requests: readonly CheckedRequest[]): Promise<number> {
+  const answers = await withStore(termsOf(args, io, settings), io, (store) => store.enqueue(requests));
+  return tell(args, io, settings, requests, answers);
 }
 
-/** What was committed: warnings first, then the ids. @throws OutboxError `no` for a duplicate where that was asked for */
-export function tell(
-  args: Args,
-  io: Io,
-  settings: Settings,
-  requests: readonly CheckedRequest[],
-  answers: readonly Answer[],
-  failOnDuplicate: boolean,
-): number {
+/** The same where each must be new. @throws OutboxError `no` for one that is known: nothing is stored */
+export async function handInNew(args: Args, io: Io, settings: Settings, { requests, lines }: Asked): Promise<number> {
+  const result = await withStore(termsOf(args, io, settings), io, (store) => store.enqueueNew(requests));
+  if (result.outcome === "created") return tell(args, io, settings, requests, result.answers);
+  const { at, answer } = result;
+  const request = requests[at];
+  invariant(request !== undefined, "what is known was asked for");
+  if (lines === null) throw known(io, request, answer);
+  const before = requests.slice(0, at).findIndex((other) => other.dedup_key === request.dedup_key);
+  const whose = before === -1 ? `is taken by ${answer.id} (${answer.status})` : `is that of line ${lines[before]}`;
+  throw new OutboxError(
+    "no",
+    `batch line ${lines[at]}: the dedup key "${request.dedup_key}" ${whose}; nothing was stored`,
+    "leave --on-duplicate fail out to get the first id of a known key",
+  );
+}
+
+function termsOf(args: Args, io: Io, settings: Settings): OpenTerms {
+  return made(databaseOf(args, io, settings), io, args.on("allow-network-fs"));
+}
+
+/** The error for a message that was to be new; how the first one differs is told here. */
+export function known(io: Io, request: CheckedRequest, answer: Answer): OutboxError {
+  for (const warning of warningsOfDuplicate(request, answer)) warn(io, warning);
+  return new OutboxError("no", `the dedup key is taken by ${answer.id} (${answer.status})`, "leave --on-duplicate fail out to get its id");
+}
+
+/** What was committed: warnings first, then the ids. */
+export function tell(args: Args, io: Io, settings: Settings, requests: readonly CheckedRequest[], answers: readonly Answer[]): number {
   const now = io.clock.now();
   const warnings = requests.flatMap((request, at) => {
     const answer = answers[at];
@@ -70,9 +85,6 @@ export function tell(
   });
   // Many seats or lines often share one trouble: it is told once.
   for (const warning of new Set(warnings)) warn(io, warning);
-  const [first] = answers;
-  if (failOnDuplicate && first?.outcome === "duplicate")
-    throw new OutboxError("no", `the dedup key is taken by ${first.id} (${first.status})`, "leave --on-duplicate fail out to get its id");
   return print(io, answers, args.on("json"));
 }
 

@@ -9,7 +9,7 @@ import type { Loaded } from "../settings/settings.ts";
 import { type Inline, openStore } from "../store/store.ts";
 import { createSpawnTransport } from "../transport/spawn.ts";
 import { INTERRUPTED } from "./exit.ts";
-import { tell, warn } from "./handin.ts";
+import { known, tell, warn } from "./handin.ts";
 import type { Io } from "./io.ts";
 import type { Args } from "./parse.ts";
 import { databaseOf, made, withStore, workplace } from "./place.ts";
@@ -63,7 +63,8 @@ export async function enqueueNow(
     invariant(answer !== undefined, "one message has one answer");
     return { answer, claim: null, refusal: answer.outcome === "duplicate" ? "duplicate" : "no route" };
   });
-  const code = tell(args, io, settings, requests, [answer], failOnDuplicate);
+  if (failOnDuplicate && answer.outcome === "duplicate") throw known(io, request, answer);
+  const code = tell(args, io, settings, requests, [answer]);
   if (claim === null) {
     if (refusal === "duplicate") warn(io, `not sent now: the first message of its dedup key stands, and is ${answer.status}`);
     else if (refusal !== null) warn(io, `not sent now, it stays pending: ${fault ?? REFUSALS[refusal]}`);

@@ -1,5 +1,7 @@
 /** Reading what a FILE flag names, `-` being stdin. Bounded, and strict about UTF-8: a replaced byte is a changed message. */
 import { OutboxError } from "../core/errors.ts";
+import { homeOf } from "../settings/locate.ts";
+import { expanded } from "../settings/place.ts";
 import type { Io } from "./io.ts";
 
 /**
@@ -8,10 +10,11 @@ import type { Io } from "./io.ts";
  */
 export async function readBytes(io: Io, name: string, limitBytes: number): Promise<Uint8Array> {
   const what = name === "-" ? "stdin" : name;
+  const path = name === "-" ? null : pathFrom(io, name);
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of name === "-" ? io.stdin() : Bun.file(pathFrom(io, name)).stream()) {
+    for await (const chunk of path === null ? io.stdin() : Bun.file(path).stream()) {
       size += chunk.length;
       if (size > limitBytes) break;
       chunks.push(chunk);
@@ -33,11 +36,18 @@ export function utf8(bytes: Uint8Array, what: string): string {
   }
 }
 
-/** A path of the command line, made absolute. `~/` reaches us unexpanded from crontabs and after an equals sign. */
+/**
+ * A path of the command line, made absolute. `~/` reaches us unexpanded from crontabs and after an equals sign.
+ * @throws OutboxError `data` where bytes of it were replaced: two files would be one
+ */
 export function pathFrom(io: Io, path: string): string {
-  const home = io.env["HOME"];
-  if (path.startsWith("~/") && home !== undefined && home !== "") return `${home}/${path.slice(2)}`;
-  return path.startsWith("/") ? path : `${io.cwd}/${path.replace(/^(\.\/)+/, "")}`;
+  const whole = expanded(path, { home: homeOf(io.env), directory: io.cwd });
+  if (!whole.includes("\ufffd")) return whole;
+  throw new OutboxError(
+    "data",
+    `the path ${whole} holds bytes that are not UTF-8, or U+FFFD, which stands for them`,
+    "rename it, or reach it by a link with another name",
+  );
 }
 
 function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {

@@ -1,6 +1,6 @@
 /** The runner's log: one line an event on stderr, as text or JSON. */
 import { createConsola, LogLevels } from "consola/core";
-import { escapeControls } from "./output.ts";
+import { escapeControls, jsonLine } from "./output.ts";
 import type { Line } from "./telling.ts";
 
 export interface LogStyle {
@@ -11,12 +11,15 @@ export interface LogStyle {
 
 const LEVELS = { error: LogLevels.error, warn: LogLevels.warn, info: LogLevels.info, debug: LogLevels.debug } as const;
 
-/** @param write one line to stderr */
-export function createLog(style: LogStyle, write: (line: string) => void): (line: Line) => void {
+/**
+ * @param now epoch seconds
+ * @param write one line to stderr
+ */
+export function createLog(style: LogStyle, now: () => number, write: (line: string) => void): (line: Line) => void {
   const log = createConsola({
     level: LEVELS[style.level],
     throttle: 0, // else the sixth equal line within a second vanishes
-    reporters: [{ log: ({ args, date }) => write(formatted(args[0] as Line, date, style.format)) }],
+    reporters: [{ log: ({ args }) => write(formatted(args[0] as Line, new Date(now() * 1_000), style.format)) }],
   });
   return (line) => log[line.level](line);
 }
@@ -28,7 +31,7 @@ function formatted({ level, text, fields }: Line, date: Date, format: LogStyle["
     case "text":
       return escapeControls(`${date.toISOString()} ${level.padEnd(5)} ${text}`);
     case "json":
-      return escapeControls(JSON.stringify({ time: date.toISOString(), level, text, ...fields }));
+      return jsonLine({ time: date.toISOString(), level, text, ...fields }).trimEnd();
     default:
       return format satisfies never;
   }

@@ -23,14 +23,14 @@ export function operate(args: Args, io: Io, verb: Verb): Promise<number> {
   return onDatabase(args, io, async (store) => {
     const terms = { actor: `uid ${io.uid}`, dryRun: args.on("dry-run") };
     const tally = { changed: 0, refused: 0 };
-    const done = new Set<number>();
+    /** Under both its names, what was changed. */
+    const done = new Set<string | number>();
     for (const word of new Set(args.words)) {
       const ref = parseRef(word);
-      const before = ref === null ? null : await store.find(ref);
-      if (before !== null && done.has(before.row.seq)) continue;
+      if (ref !== null && done.has("id" in ref ? ref.id : ref.seq)) continue;
       const result: OperatorOutcome = ref === null ? { outcome: "not_found" } : await verb.apply(store, ref, terms, tally.changed);
       if (result.outcome === "changed") {
-        done.add(result.row.seq);
+        done.add(result.row.seq).add(result.row.id);
         tally.changed += 1;
       } else {
         tally.refused += 1;
@@ -51,7 +51,9 @@ function refusal(result: Exclude<OperatorOutcome, { outcome: "changed" }>, verb:
     case "live":
       return verb.name === "purge" ? "its command is running; wait, or use --force" : "its command is running; wait for it";
     case "past_expiry":
-      return "its expiry has passed, or comes before it would be due; give a new one with --expires-in";
+      return "its expiry has passed; give a new one with --expires-in";
+    case "expires_first":
+      return "it would expire before it is due; give a later expiry with --expires-in, or a faster --rate";
     default:
       return result satisfies never;
   }

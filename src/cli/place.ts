@@ -93,7 +93,7 @@ function inode(path: string): string | null {
 /** Commands run in the user's home, else in `/`: never where somebody happened to start the runner. */
 export function workplace(io: Io): string {
   const path = homeOf(io.env);
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? path : "/";
+  return inode(path) !== null && statSync(path).isDirectory() ? path : "/";
 }
 
 /** How a command that works on an existing database opens it: it never makes one, and never changes its schema. */

@@ -20,8 +20,15 @@ interface Wish {
   readonly retryForMs: number | undefined;
 }
 
+/** What is to be entered. */
+export interface Asked {
+  readonly requests: readonly CheckedRequest[];
+  /** The line of the batch that each stands in; null: they are not of a batch. */
+  readonly lines: readonly number[] | null;
+}
+
 /** The one request of the flags, or those of the batch. @throws OutboxError `usage`, `data` */
-export async function requestsOf(args: Args, io: Io, settings: Settings): Promise<readonly CheckedRequest[]> {
+export async function requestsOf(args: Args, io: Io, settings: Settings): Promise<Asked> {
   const batch = args.text("batch");
   if (batch === undefined)
     for (const flag of ["kind", "to"])
@@ -29,7 +36,7 @@ export async function requestsOf(args: Args, io: Io, settings: Settings): Promis
   if (batch === "-" && (args.text("body-file") === "-" || args.text("text-file") === "-"))
     throw new OutboxError("usage", "stdin can be read only once", "put the body or the batch into a file");
   const wish = await wishOf(args, io, settings);
-  if (batch === undefined) return [request(wish.fields, wish.body, wish, settings)];
+  if (batch === undefined) return { requests: [request(wish.fields, wish.body, wish, settings)], lines: null };
   return batchRequests(await readBytes(io, batch, BATCH_LIMIT_BYTES), wish, settings);
 }
 
@@ -94,21 +101,25 @@ export function replaced(what: string): OutboxError {
   );
 }
 
-function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): readonly CheckedRequest[] {
+function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): Asked {
   const requests: CheckedRequest[] = [];
+  const lines: number[] = [];
   for (let line = 1, start = 0; start < bytes.length; line++) {
     const newline = bytes.indexOf(0x0a, start);
     const end = newline === -1 ? bytes.length : newline;
     try {
       const text = trimJson(utf8(bytes.subarray(start, end), "the line"));
-      if (text !== "") requests.push(lineRequest(text, wish, settings));
+      if (text !== "") {
+        requests.push(lineRequest(text, wish, settings));
+        lines.push(line);
+      }
     } catch (error) {
       if (!(error instanceof OutboxError)) throw error;
       throw new OutboxError("data", `batch line ${line}: ${error.message}; nothing was stored`, error.hint);
     }
     start = end + 1;
   }
-  return requests;
+  return { requests, lines };
 }
 
 function lineRequest(text: string, wish: Wish, settings: Settings): CheckedRequest {

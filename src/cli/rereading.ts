@@ -19,6 +19,9 @@ export interface RereadingSeams {
   readonly complain: (text: string) => void;
 }
 
+/** Which file comes first. What is looked for after a file takes its place only when a runner starts. */
+const RANK: Readonly<Record<Loaded["origin"], number>> = { "--config": 0, OUTBOX_CONFIG: 0, user: 1, system: 2, "built-in": 3 };
+
 export function rereading(first: Loaded, { load, candidate, complain }: RereadingSeams): Rereading {
   let loaded = first;
   let seen = signatures(candidate, loaded.file);
@@ -33,6 +36,8 @@ export function rereading(first: Loaded, { load, candidate, complain }: Rereadin
     seen = signatures(candidate, loaded.file);
     try {
       const fresh = await load();
+      if (loaded.file !== null && RANK[fresh.origin] > RANK[loaded.origin])
+        throw new OutboxError("settings", `the settings file ${loaded.file} is gone`, "put it back, or start run again to go without it");
       changed(fresh);
       if (fresh.file !== loaded.file) seen = signatures(candidate, fresh.file);
       loaded = fresh;

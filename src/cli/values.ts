@@ -8,13 +8,16 @@ import { parseTime } from "../core/time.ts";
 import type { Io } from "./io.ts";
 import type { Args } from "./parse.ts";
 
+/** Nine digits are more than any of these flags can use. */
+const MOST = 999_999_999;
+
 /** A whole number from `least` on. */
 export function wholeNumber(args: Args, flag: string, least: number): number | undefined {
   const text = args.text(flag);
   if (text === undefined) return undefined;
   const number = Number(text);
   if (!/^[0-9]{1,9}$/.test(text) || number < least)
-    throw new OutboxError("usage", `--${flag} "${text}" is not a whole number from ${least} on`, "write digits only");
+    throw new OutboxError("usage", `--${flag} "${text}" is not a whole number from ${least} to ${MOST}`, "write digits only");
   return number;
 }
 

@@ -68,10 +68,12 @@ type TextField = keyof typeof TEXT_LIMITS;
 const FIELDS: readonly string[] = [...Object.keys(TEXT_LIMITS), "body", "ack_required", "max_attempts", "expires_at", "not_before"];
 
 /**
- * Checks a request. A body that is already JSON text comes as `bodyText` and is kept to the letter.
+ * Checks a request. A body that is already JSON text comes as `bodyJson` and is kept to the letter.
  * @throws OutboxError `data`, naming the field
  */
-export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DEFAULT_LIMITS, bodyText?: string): CheckedRequest {
+export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DEFAULT_LIMITS, bodyJson?: string): CheckedRequest {
+  // null is absent in every form.
+  const bodyText = bodyJson !== undefined && trimJson(bodyJson) === "null" ? undefined : bodyJson;
   const given = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
   for (const [name] of given)
     if (!FIELDS.includes(name)) throw bad(`"${name}" is no field of a request`, `the fields are ${FIELDS.join(", ")}`);

@@ -24,8 +24,17 @@ export function xdg(env: Env, variable: "XDG_CONFIG_HOME" | "XDG_STATE_HOME", ot
 
 /** The absolute path that a name in the settings file stands for. */
 export function absolute(path: string, place: Pick<Place, "directory" | "home">): string {
-  if (path.startsWith("~/")) return normal(`${place.home}/${path.slice(2)}`);
-  return normal(path.startsWith("/") ? path : `${place.directory}/${path}`);
+  return normal(expanded(path, place));
+}
+
+/** The same to the letter, `..` left to the system: after a link it is not where the letters say. */
+export function expanded(path: string, { directory, home }: Pick<Place, "directory" | "home">): string {
+  if (path.startsWith("~/")) return joined(home, path.slice(2));
+  return path.startsWith("/") ? path : joined(directory, path.replace(/^(\.\/+)+/, ""));
+}
+
+function joined(directory: string, name: string): string {
+  return `${directory.replace(/\/+$/, "")}/${name}`;
 }
 
 /** Without `//`, `/./`, and `..` taken back, by the letters alone: links are not followed. */

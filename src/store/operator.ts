@@ -11,7 +11,9 @@ export type OperatorOutcome =
   /** Its command runs: the lease is not over. */
   | { readonly outcome: "live"; readonly row: Dispatch }
   /** Its expiry has passed and no new one was given. */
-  | { readonly outcome: "past_expiry"; readonly row: Dispatch };
+  | { readonly outcome: "past_expiry"; readonly row: Dispatch }
+  /** It would be due only at its expiry or later. */
+  | { readonly outcome: "expires_first"; readonly row: Dispatch };
 
 export interface Operation {
   /** Epoch seconds. */
@@ -36,7 +38,8 @@ export function retry(db: Handle, ref: DispatchRef, terms: RetryTerms): Operator
   if (row.status !== "dead_letter" && row.status !== "expired") return { outcome: "wrong_status", row };
   const expiresAt = terms.expiresAt ?? row.expires_at;
   const dueAt = terms.dueAt ?? terms.now;
-  if (expiresAt !== null && expiresAt <= dueAt) return { outcome: "past_expiry", row };
+  if (expiresAt !== null && expiresAt <= terms.now) return { outcome: "past_expiry", row };
+  if (expiresAt !== null && expiresAt <= dueAt) return { outcome: "expires_first", row };
   if (terms.dryRun === true) return { outcome: "changed", row };
   statement(
     db,

@@ -55,6 +55,12 @@ export interface Found {
   readonly audit: readonly AdminEvent[];
 }
 
+/** What came of requests that all had to be new. */
+export type AllNew =
+  | { readonly outcome: "created"; readonly answers: readonly Answer[] }
+  /** The first that is known: its place among the requests, and the row that has its key, which may be of a request before it. */
+  | { readonly outcome: "known"; readonly at: number; readonly answer: Answer };
+
 /** How one row is claimed at its entry. */
 export interface InlineTerms {
   /** Host, pid and start time of this process. */
@@ -79,12 +85,14 @@ export interface Store {
   readonly path: string;
   /** All or nothing; one answer for each request, in order. */
   enqueue(requests: readonly CheckedRequest[]): Promise<readonly Answer[]>;
+  /** All of them, if none is known already; else nothing is stored. */
+  enqueueNew(requests: readonly CheckedRequest[]): Promise<AllNew>;
   /** Enters one dispatch and claims it, or says which guard was in its way: then it stays pending. */
   enqueueClaimed(request: CheckedRequest, terms: InlineTerms): Promise<Inline>;
   ack(ref: DispatchRef, token: string): Promise<AckOutcome>;
   find(ref: DispatchRef): Promise<Found | null>;
   list(page: Page): Promise<readonly (Listed & Situation)[]>;
-  /** `dueInS`: seconds from now; `expiresInS`: the new expiry, seconds after it is due, or null to keep the old one. */
+  /** `dueInS`: seconds from now; `expiresInS`: the new expiry, seconds from now, or null to keep the old one. */
   retry(ref: DispatchRef, terms: OperatorTerms & { readonly dueInS: number; readonly expiresInS: number | null }): Promise<OperatorOutcome>;
   cancel(ref: DispatchRef, terms: OperatorTerms): Promise<OperatorOutcome>;
   purge(ref: DispatchRef, terms: OperatorTerms & { readonly force: boolean }): Promise<OperatorOutcome>;
@@ -119,6 +127,9 @@ export interface StoreSeams {
   readonly entropy: Entropy;
 }
 
+/** Thrown to roll a transaction back: only a body that throws is taken back. */
+const KNOWN = new Error("one of the requests is known already");
+
 /** How long a batch of a sweep may keep others from writing, in milliseconds. */
 const SWEEP_MS = 20;
 
@@ -150,6 +161,22 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
   return {
     path,
     enqueue: (requests) => transact(() => requests.map((request) => enqueue(db, request, clock.now(), entropy))),
+    enqueueNew: async (requests) => {
+      const answers: Answer[] = [];
+      try {
+        await transact(() => {
+          for (const request of requests) {
+            answers.push(enqueue(db, request, clock.now(), entropy));
+            if (answers.at(-1)?.outcome === "duplicate") throw KNOWN;
+          }
+        });
+        return { outcome: "created", answers };
+      } catch (error) {
+        const answer = answers.at(-1);
+        if (error !== KNOWN || answer === undefined) throw error;
+        return { outcome: "known", at: answers.length - 1, answer };
+      }
+    },
     enqueueClaimed: (request, { leaseS, ...terms }) =>
       transact(() => enqueueClaimed(db, request, { ...terms, now: clock.now(), fallbackLeaseS: leaseS, kinds: new Map() }, entropy)),
     ack: (ref, token) => transact(() => ack(db, ref, token, clock.now())),
@@ -165,8 +192,8 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
     retry: (ref, terms) =>
       transact(() => {
         const base = operation(terms);
-        const dueAt = base.now + terms.dueInS;
-        return retry(db, ref, { ...base, dueAt, expiresAt: terms.expiresInS === null ? null : dueAt + terms.expiresInS });
+        const expiresAt = terms.expiresInS === null ? null : base.now + terms.expiresInS;
+        return retry(db, ref, { ...base, dueAt: base.now + terms.dueInS, expiresAt });
       }),
     cancel: (ref, terms) => transact(() => cancel(db, ref, operation(terms))),
     purge: (ref, terms) => {

@@ -1,5 +1,6 @@
 /** SQLite's errors as situations that a person can mend. Nothing outside this room knows SQLite's codes. */
 import { OutboxError, type Trouble } from "../core/errors.ts";
+import { MIGRATIONS } from "./migrate.ts";
 
 const SITUATIONS: Readonly<Record<number, readonly [Trouble, string, string]>> = {
   3: ["permission", "access was denied", "check owner and mode"],
@@ -17,6 +18,18 @@ const SITUATIONS: Readonly<Record<number, readonly [Trouble, string, string]>> =
   26: ["io", "it is not a database", "name another file, or move this one away"],
 };
 
+const BUG = ["bug", "the database refused a statement", "please report it"] as const;
+const OF_THE_PROGRAM = ["io", "a rule of its own refuses this", "look for a trigger or constraint of the program that owns it"] as const;
+
+/** A constraint or a trigger that is none of ours: ours have our names, and say `dispatch:`. */
+function isOfTheProgram(error: unknown, code: number): boolean {
+  if (code !== CONSTRAINT || !(error instanceof Error)) return false;
+  const check = /^CHECK constraint failed: (.+)$/.exec(error.message)?.[1];
+  if (check !== undefined) return !MIGRATIONS.some((sql) => sql.includes(`CONSTRAINT ${check} CHECK`));
+  return !/^dispatch: |\b(?:dispatch_\w+|status_transitions|admin_events)\.\w+/.test(error.message);
+}
+const CONSTRAINT = 19;
+
 /**
  * Turns whatever a store function threw into an OutboxError. Errors that are ours already, and errors that are not
  * SQLite's, pass through.
@@ -25,7 +38,7 @@ export function asTrouble(error: unknown, path: string): unknown {
   if (error instanceof OutboxError) return error;
   const code = sqliteCode(error);
   if (code === null) return error;
-  const [kind, what, hint] = SITUATIONS[code] ?? ["bug", "the database refused a statement", "please report it"];
+  const [kind, what, hint] = isOfTheProgram(error, code) ? OF_THE_PROGRAM : (SITUATIONS[code] ?? BUG);
   // Of a lock SQLite's words say less than ours; of everything else they may name what matters.
   const words = kind === "busy" || !(error instanceof Error) ? "" : ` (${error.message})`;
   return new OutboxError(kind, `database ${path}: ${what}${words}`, hint, { cause: error });

@@ -97,6 +97,32 @@ test("--on-duplicate fail exits 1 without an id on stdout", async () => {
   await place.run([...args, "--json"], { code: 1, stderr: /taken/ });
 });
 
+test("--batch with --on-duplicate fail stores all, or names the line that is known and stores nothing", async () => {
+  using place = new Place();
+  const batch = (...keys: readonly string[]): string => `\n${keys.map((key) => `{"dedup_key":"${key}"}\n`).join("\n")}`;
+  const args = ["enqueue", "--batch", "-", ...TO, "--on-duplicate", "fail"];
+  const ids = (await place.run(args, { stdout: /^([0-9a-f]{32}\n){2}$/ }, { stdin: batch("a", "b") })).split("\n");
+  await place.run(
+    args,
+    { code: 1, stderr: `outbox: batch line 4: the dedup key "b" is taken by ${ids[1]} (pending); nothing was stored; ${HINT}\n` },
+    { stdin: batch("c", "b", "d") },
+  );
+  await place.run(
+    [...args, "--json"],
+    { code: 1, stderr: `outbox: batch line 6: the dedup key "e" is that of line 2; nothing was stored; ${HINT}\n` },
+    { stdin: batch("e", "f", "e") },
+  );
+  expect(await place.json(["ls"])).toHaveLength(2);
+});
+const HINT = "leave --on-duplicate fail out to get the first id of a known key";
+
+test.each(["--body", "--body-file"])("null as a %s is no body, as in a batch and in the library", async (flag) => {
+  using place = new Place();
+  await place.run(["enqueue", ...TO, flag, flag === "--body" ? " null " : "-"], { stdout: ID }, { stdin: "null\n" });
+  const [row] = await place.json(["show", "1"]);
+  expect(JSON.parse(String(row?.["payload"]))).toMatchObject({ body: {} });
+});
+
 test.each([
   [["enqueue"], "outbox: enqueue needs --kind; see outbox enqueue --help\n"],
   [["enqueue", "--kind", "k"], "outbox: enqueue needs --to; see outbox enqueue --help\n"],
@@ -106,10 +132,9 @@ test.each([
   [["enqueue", ...TO, "--not-before", "2h"], /^outbox: --not-before "2h" is a duration, not a time; /],
   [["enqueue", ...TO, "--not-before", "2026-03-29 02:30"], /does not exist in local time: the clock goes from \+01:00 to \+02:00/],
   [["enqueue", ...TO, "--not-before", "2026-10-25 02:30"], /exists twice in local time: the clock goes from \+02:00 to \+01:00/],
-  [["enqueue", ...TO, "--max-attempts", "0"], 'outbox: --max-attempts "0" is not a whole number from 1 on; write digits only\n'],
+  [["enqueue", ...TO, "--max-attempts", "0"], 'outbox: --max-attempts "0" is not a whole number from 1 to 999999999; write digits only\n'],
   [["enqueue", ...TO, "--max-attempts", "1e3"], /is not a whole number/],
   [["enqueue", ...TO, "--on-duplicate", "replace"], 'outbox: --on-duplicate "replace" is unknown; write keep or fail\n'],
-  [["enqueue", "--batch", "-", "--on-duplicate", "fail"], /^outbox: --on-duplicate fail and --batch exclude each other; /],
   [["enqueue", ...TO, "--expires-in", "1h", "--delay", "2h"], /^outbox: --expires-in ends it before --delay lets it begin; /],
   [["enqueue", ...TO, "--expires-at", "2030-01-01", "--not-before", "2030-01-01"], /^outbox: --expires-at ends it before --not-before /],
   [["run", "--json"], /^outbox: --json prints the counts of --once; /],

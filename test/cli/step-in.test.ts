@@ -60,6 +60,7 @@ test("cancel and retry do all that they can and exit 1 if one was refused", asyn
 test("a message by number and by id is one message", async () => {
   using place = new Place();
   const id = await enqueue(place);
+  expect(await place.json(["cancel", id, "1", "001", "--dry-run"])).toEqual([{ changed: 1, refused: 0 }]);
   expect(await place.json(["cancel", "1", id])).toEqual([{ changed: 1, refused: 0 }]);
 });
 
@@ -69,6 +70,21 @@ test("retry needs a new expiry once the old one has passed", async () => {
   await place.run(["cancel", "1"], { stdout: /./ });
   await place.run(["retry", "1"], { code: 1, stdout: /^0 /, stderr: /give a new one with --expires-in/ });
   await place.run(["retry", "1", "--expires-in", "1h"], { stdout: "1 message put back\n" });
+});
+
+test("retry --expires-in counts from now, and what --rate would make due after it is refused", async () => {
+  using place = new Place();
+  for (let n = 0; n < 3; n++) await enqueue(place);
+  await place.run(["cancel", "1", "2", "3"], { stdout: /./ });
+  await place.run(["retry", "1", "2", "3", "--rate", "1/m", "--expires-in", "90s"], {
+    code: 1,
+    stdout: "2 messages put back\n",
+    stderr: "outbox: cannot retry 3: it would expire before it is due; give a later expiry with --expires-in, or a faster --rate\n",
+  });
+  const [first, second, third] = await place.json(["ls", "--oldest"]);
+  expect(Number(second?.["expires_at"]) - Number(first?.["expires_at"])).toBeWithin(0, 5);
+  expect(Number(second?.["next_attempt_at"]) - Number(first?.["next_attempt_at"])).toBeWithin(59.9, 65);
+  expect(third).toMatchObject({ status: "expired", expires_at: null });
 });
 
 test("retry --rate spreads the due times", async () => {

@@ -162,7 +162,9 @@ describe("retry()", () => {
     ["an expiry that has passed", NOW - 5, undefined, undefined, "past_expiry", NOW - 5],
     ["an expiry that has passed, and a new one", NOW - 5, NOW + 9, undefined, "changed", NOW + 9],
     ["an expiry ahead, and a new one that has passed", NOW + 5, NOW - 1, undefined, "past_expiry", NOW + 5],
-    ["an expiry before it is due", NOW + 5, undefined, NOW + 6, "past_expiry", NOW + 5],
+    ["an expiry before it is due", NOW + 5, undefined, NOW + 6, "expires_first", NOW + 5],
+    ["an expiry when it is due", NOW + 5, undefined, NOW + 5, "expires_first", NOW + 5],
+    ["a new expiry before it is due", null, NOW + 5, NOW + 6, "expires_first", null],
     ["a new expiry for a row that had none", null, NOW + 9, undefined, "changed", NOW + 9],
   ] as const)("of a row with %s", (_, expiry, expiresAt, dueAt, outcome, after) => {
     const db = memory();

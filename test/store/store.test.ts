@@ -42,6 +42,18 @@ describe("enqueue", () => {
     ]);
   });
 
+  test("of what has to be new stores all, or nothing and says which is known", async () => {
+    const { db, store } = world();
+    expect(await store.enqueueNew([request({ dedup_key: "a" }), request()])).toMatchObject({
+      outcome: "created",
+      answers: [{ seq: 1 }, { seq: 2 }],
+    });
+    const known = await store.enqueueNew([request({ dedup_key: "b" }), request({ dedup_key: "a" }), request({ dedup_key: "c" })]);
+    expect(known).toMatchObject({ outcome: "known", at: 1, answer: { seq: 1, outcome: "duplicate" } });
+    expect(await store.enqueueNew([request({ dedup_key: "b" }), request({ dedup_key: "b" })])).toMatchObject({ outcome: "known", at: 1 });
+    expect(count(db, "dispatch_outbox")).toBe(2);
+  });
+
   test("stores all or nothing", async () => {
     const { db, store } = world();
     db.run("CREATE TRIGGER refuse BEFORE INSERT ON dispatch_outbox WHEN NEW.kind = 'bad' BEGIN SELECT RAISE(ABORT, 'refused'); END");
@@ -51,6 +63,26 @@ describe("enqueue", () => {
 });
 
 describe("exchange", () => {
+  test("reads the clock anew for each settlement and each claim", async () => {
+    const { db, clock } = world();
+    const now = (): number => {
+      clock.pass(1);
+      return clock.now();
+    };
+    const store = createStore(db, "memory", { clock: { ...clock, now, monotonicMs: () => 0 }, entropy: countedEntropy() });
+    await store.enqueue([request(), request(), request(), request()]);
+    const { taken } = await store.exchange(claim({ atMost: 2 }));
+    expect((taken[1]?.updated_at ?? 0) - (taken[0]?.updated_at ?? 0)).toBe(1);
+    expect(taken.map((each) => each.next_attempt_at - each.updated_at)).toEqual([15, 15]);
+    const failed = { kind: "failed", report: { ...REPORT, exit: 1 }, error: "exit 1", retryAfterMs: null } as const;
+    await store.exchange({ ...claim({ atMost: 2 }), settle: taken.map((each) => ({ claim: each, outcome: failed, policy: POLICY })) });
+    const [first, second, third, fourth] = [1, 2, 3, 4].map((seq) => row(db, seq));
+    expect((second?.updated_at ?? 0) - (first?.updated_at ?? 0)).toBe(1);
+    expect((second?.next_attempt_at ?? 0) - (first?.next_attempt_at ?? 0)).toBe(1);
+    expect(third?.updated_at).toBeGreaterThan(second?.updated_at ?? Infinity);
+    expect((fourth?.updated_at ?? 0) - (third?.updated_at ?? 0)).toBe(1);
+  });
+
   test("claims no more than asked for", async () => {
     const { store } = world();
     await store.enqueue(Array.from({ length: 5 }, () => request()));
@@ -124,11 +156,12 @@ describe("the other methods", () => {
     expect(await store.find({ seq: 2 })).toBeNull();
   });
 
-  test("retry counts its seconds from now, the expiry from when it is due", async () => {
+  test("retry counts its seconds from now, those of the expiry too", async () => {
     const { store, db } = await dead();
     expect((await store.retry({ seq: 1 }, { ...BY, dueInS: 5, expiresInS: null })).outcome).toBe("past_expiry");
+    expect((await store.retry({ seq: 1 }, { ...BY, dueInS: 5, expiresInS: 5 })).outcome).toBe("expires_first");
     expect((await store.retry({ seq: 1 }, { ...BY, dueInS: 5, expiresInS: 60 })).outcome).toBe("changed");
-    expect(row(db, 1)).toMatchObject({ status: "pending", next_attempt_at: T0 + 105, expires_at: T0 + 165 });
+    expect(row(db, 1)).toMatchObject({ status: "pending", next_attempt_at: T0 + 105, expires_at: T0 + 160 });
     expect(await store.nextMoment()).toBe(T0 + 105);
     expect((await store.figures()).depth).toBe(1);
     expect((await store.cancel({ seq: 1 }, BY)).outcome).toBe("changed");
@@ -199,13 +232,56 @@ test.each([
   [18, "data"],
   [26, "io"],
   [1, "bug"],
-  [19, "bug"],
-  [275, "bug"],
 ] as const)("asTrouble() turns SQLite's code %p into %s", (errno, kind) => {
   const error = Object.assign(new Error("words of SQLite"), { name: "SQLiteError", errno });
   const trouble = asTrouble(error, "a.db");
   expect(trouble).toMatchObject({ kind, message: expect.stringContaining("a.db") });
   expect(trouble instanceof OutboxError ? trouble.cause : null).toBe(error);
+});
+
+describe("a refusal by a constraint or trigger", () => {
+  const shop = (sql: string) => {
+    const { db, store } = world();
+    db.run(sql);
+    return { db, store };
+  };
+  test.each([
+    [
+      "a trigger",
+      "CREATE TRIGGER stop BEFORE INSERT ON dispatch_outbox BEGIN SELECT RAISE(ABORT, 'the shop is closed'); END",
+      "the shop is closed",
+    ],
+    [
+      "a table that a trigger fills",
+      `CREATE TABLE log (n INTEGER CONSTRAINT n_is_small CHECK (n < 0)) STRICT;
+       CREATE TRIGGER note AFTER INSERT ON dispatch_outbox BEGIN INSERT INTO log VALUES (NEW.seq); END`,
+      "CHECK constraint failed: n_is_small",
+    ],
+    [
+      "a unique column of such a table",
+      `CREATE TABLE log (n INTEGER UNIQUE) STRICT; INSERT INTO log VALUES (1);
+       CREATE TRIGGER note AFTER INSERT ON dispatch_outbox BEGIN INSERT INTO log VALUES (NEW.seq); END`,
+      "UNIQUE constraint failed: log.n",
+    ],
+  ])("of the program's own, by %s, is told in its words and no bug of ours", async (_, sql, words) => {
+    const { db, store } = shop(sql);
+    expect(store.enqueue([request()])).rejects.toMatchObject({
+      kind: "io",
+      message: `database memory: a rule of its own refuses this (${words})`,
+    });
+    expect(count(db, "dispatch_outbox")).toBe(0);
+  });
+  test.each([
+    "dispatch: this move is not in the lifecycle",
+    "CHECK constraint failed: lock_token_if_and_only_if_delivering",
+    "CHECK constraint failed: ready_is_0_or_1",
+    "NOT NULL constraint failed: dispatch_outbox.kind",
+    "UNIQUE constraint failed: status_transitions.id",
+    "cannot store TEXT value in REAL column admin_events.created_at",
+  ])("of ours is a bug: %s", (words) => {
+    const error = Object.assign(new Error(words), { name: "SQLiteError", errno: 275 });
+    expect(asTrouble(error, "a.db")).toMatchObject({ kind: "bug", hint: "please report it" });
+  });
 });
 
 describe("renewal", () => {

@@ -1,13 +1,13 @@
 /** `outbox ack`: the consumer says that it has the message (ADR-0059 D5). */
 import { parseRef } from "../../core/dispatch.ts";
 import { OutboxError } from "../../core/errors.ts";
-import { readSettings } from "../../settings/read.ts";
 import type { AckOutcome } from "../../store/store.ts";
 import { exitCode, OK } from "../exit.ts";
+import { quickSettings } from "../handin.ts";
 import type { Io } from "../io.ts";
 import { escapeControls, jsonLine } from "../output.ts";
 import type { Args } from "../parse.ts";
-import { choiceOf, databaseOf, existing, withStore } from "../place.ts";
+import { databaseOf, existing, withStore } from "../place.ts";
 
 const REFUSALS: Readonly<Record<Exclude<AckOutcome, "acked" | "already_acked">, string>> = {
   not_found: "there is no such message",
@@ -20,7 +20,7 @@ const REFUSALS: Readonly<Record<Exclude<AckOutcome, "acked" | "already_acked">, 
 export async function run(args: Args, io: Io): Promise<number> {
   const { id, token } = wanted(args, io);
   const ref = parseRef(id);
-  const { settings } = await readSettings(choiceOf(args, io));
+  const { settings } = await quickSettings(args, io);
   const terms = existing(databaseOf(args, io, settings), io);
   const outcome = await withStore<AckOutcome>(terms, io, async (store) => (ref === null ? "not_found" : store.ack(ref, token)));
   if (args.on("json")) io.out(jsonLine({ outcome }));

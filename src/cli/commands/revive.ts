@@ -24,7 +24,7 @@ export async function run(args: Args, io: Io): Promise<number> {
     const policy = policyFor(settings, request.kind) ?? settings.dispatch.default;
     return checkRequest(request, { payloadBytes: settings.limits.payloadBytes, maxAttempts: policy.maxAttempts });
   });
-  return handIn(args, io, settings, requests, false);
+  return handIn(args, io, settings, requests);
 }
 
 function resetEpoch(args: Args): number {

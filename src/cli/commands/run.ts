@@ -78,7 +78,11 @@ export async function run(args: Args, io: Io): Promise<number> {
 }
 
 function logFor({ settings }: Loaded, once: boolean, io: Io): (line: Line) => void {
-  return createLog(once ? { level: "warn", format: "plain" } : settings.log, (line) => io.err(line));
+  return createLog(
+    once ? { level: "warn", format: "plain" } : settings.log,
+    () => io.clock.now(),
+    (line) => io.err(line),
+  );
 }
 
 function summary({ attempted, delivered, dead_letter, expired, retried }: Counters): string {

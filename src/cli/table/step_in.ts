@@ -9,7 +9,9 @@ const ack: CommandSpec = {
   group: GROUP,
   summary: "Acknowledge a message with its token",
   usage: "ack [ID TOKEN]",
-  about: ["Without arguments it reads OUTBOX_ID and OUTBOX_ACK_TOKEN, which every delivered command has in its environment."],
+  about: [
+    "Without arguments it reads OUTBOX_ID and OUTBOX_ACK_TOKEN, which a command has in its environment when its message was enqueued with --ack.",
+  ],
   words: [
     { name: "ID", about: "32 hex digits, or the number that ls prints", min: 0, max: 1 },
     { name: "TOKEN", about: "The token that was sent with it", min: 0, max: 1 },
@@ -28,7 +30,11 @@ const retry: CommandSpec = {
   about: ["Back to pending with all attempts, due now. A message whose expiry has passed needs a new one."],
   words: [IDS],
   flags: {
-    "expires-in": { kind: "string", value: "D", about: "New expiry, this long from now" },
+    "expires-in": {
+      kind: "string",
+      value: "D",
+      about: "New expiry, this long from now; one that --rate would make due after it is refused",
+    },
     rate: { kind: "string", value: "N/UNIT", about: "Spread their due times: 5/s, 10/m, 100/h" },
     ...DRY_RUN,
     ...JSON_FLAG,

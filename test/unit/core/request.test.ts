@@ -146,8 +146,11 @@ describe("the body", () => {
   test.each([
     ["", `the body is empty; ${HINT}`],
     ["[]", `the body is an array, not an object; ${HINT}`],
-    ["null", `the body is null, not an object; ${HINT}`],
   ])("is not the text %p", (text, said) => expect(refusal({}, DEFAULT_LIMITS, text)).toBe(said));
+
+  test.each(["null", " null\n"])("is absent where its text is %p", (text) => {
+    expect(checkRequest(LEAST, DEFAULT_LIMITS, text)).toEqual(checkRequest(LEAST));
+  });
 
   test("is not the text of something that is not JSON", () => {
     for (const text of ["{a:1}", '{"a":NaN}', "{}\uFEFF"]) expect(refusal({}, DEFAULT_LIMITS, text)).toStartWith("the body is not JSON: ");

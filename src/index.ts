@@ -15,15 +15,15 @@
  * @module
  */
 import type { Database } from "bun:sqlite";
-import { type Answer, type Dispatch, type DispatchRef, parseRef } from "./core/dispatch.ts";
+import type { Answer, Dispatch, DispatchRef } from "./core/dispatch.ts";
 import { OutboxError } from "./core/errors.ts";
 import { STATUSES, type Status } from "./core/lifecycle.ts";
 import { checkRequest, type EnqueueRequest } from "./core/request.ts";
 import { DEFAULT_REVIVAL_TTL_S, revivalRequests } from "./core/revival.ts";
-import { MAX_TIME } from "./core/time.ts";
 import { hostClock, hostEntropy } from "./host.ts";
 import { type Claim, type ClaimedAnswer, type ClaimOptions, enterClaimed } from "./library/claim.ts";
 import { onOurs, reading, whole } from "./library/handle.ts";
+import { bad, boolean, checkOptions, checkToken, nameOf, number, refOf, text, texts, time, whole as wholeNumber } from "./library/input.ts";
 import { enqueue as enter } from "./store/enqueue.ts";
 import { install as addTables } from "./store/migrate.ts";
 import { cancel as end, type OperatorOutcome, purge as remove, retry as putBack } from "./store/operator.ts";
@@ -58,9 +58,13 @@ export function enqueue(db: Database, request: EnqueueRequest): Answer;
 export function enqueue(db: Database, request: EnqueueRequest, options: ClaimOptions): ClaimedAnswer;
 export function enqueue(db: Database, request: EnqueueRequest, options?: ClaimOptions): Answer | ClaimedAnswer {
   const checked = checkRequest(request);
+  if (options !== undefined) checkOptions("the options of enqueue", options, CLAIM_OPTIONS);
   if (options?.claim === true) return enterClaimed(db, checked, options);
   return onOurs(db, () => enter(db, checked, hostClock.now(), hostEntropy));
 }
+
+const CLAIM_OPTIONS = { claim: boolean, lease_seconds: number, per_destination: number };
+const REVIVAL_OPTIONS = { reset_epoch: number, ttl_seconds: number, max_attempts: number, not_before: time };
 
 export interface RevivalOptions {
   /** When the seats may work again, epoch seconds; 0: not known, so the heartbeats never expire. */
@@ -79,6 +83,8 @@ export interface RevivalOptions {
  * @example revive(db, ["seat-1", "seat-2"], { reset_epoch: 1767225600 }).map((answer) => answer.id)
  */
 export function revive(db: Database, seats: readonly string[], options: RevivalOptions): Answer[] {
+  if (!Array.isArray(seats)) throw bad(`the seats are ${nameOf(seats)}, not a list`);
+  checkOptions("the options of revive", options, REVIVAL_OPTIONS);
   const { reset_epoch: resetEpoch, ttl_seconds: ttlS = DEFAULT_REVIVAL_TTL_S, max_attempts: maxAttempts, not_before: notBefore } = options;
   const checked = revivalRequests(seats, { resetEpoch, ttlS, maxAttempts, notBefore }).map((request) => checkRequest(request));
   return onOurs(db, () => checked.map((request) => enter(db, request, hostClock.now(), hostEntropy)));
@@ -86,11 +92,12 @@ export function revive(db: Database, seats: readonly string[], options: RevivalO
 
 /**
  * Records that the consumer has it (ADR-0059 D5). The right token on a row already acked answers `already_acked`.
- * @throws OutboxError `no` when the tables are missing, `busy` for a lock
+ * @throws OutboxError `data` for a token that is no text, `no` when the tables are missing, `busy` for a lock
  * @example ack(db, id, token) === "acked"
  */
 export function ack(db: Database, id: Id, token: string): AckOutcome {
   const ref = refOf(id);
+  checkToken(token);
   return onOurs(db, () => (ref === null ? "not_found" : acknowledge(db, ref, token, hostClock.now())));
 }
 
@@ -124,12 +131,27 @@ export interface ListFilter {
   readonly after?: number | undefined;
 }
 
+const FILTERS = {
+  status: texts,
+  kind: texts,
+  deliver_to: texts,
+  dedup_key: texts,
+  ordering_key: texts,
+  reason: texts,
+  since: number,
+  before: number,
+  limit: wholeNumber,
+  oldest_first: boolean,
+  after: wholeNumber,
+};
+
 /**
  * Dispatches in the order in which they were committed, newest first unless told; without payload and tokens.
- * @throws OutboxError `data` for an unknown status or a limit that is no count, `no` when the tables are missing
+ * @throws OutboxError `data` for a filter that is none, an unknown status or a limit that is no count, `no` when the tables are missing
  * @example list(db, { status: "dead_letter", limit: 10 })
  */
 export function list(db: Database, filter: ListFilter = {}): Listed[] {
+  checkOptions("the filters", filter, FILTERS);
   const {
     status,
     kind,
@@ -146,7 +168,6 @@ export function list(db: Database, filter: ListFilter = {}): Listed[] {
   const statuses = several(status) ?? [];
   for (const given of statuses)
     if (!STATUSES.includes(given)) throw new OutboxError("data", `"${given}" is no status`, `the statuses are ${STATUSES.join(", ")}`);
-  if (!Number.isSafeInteger(limit) || limit < 0) throw new OutboxError("data", "limit is not a whole number, 0 or more");
   const selection = {
     status: statuses,
     kind: several(kind) ?? [],
@@ -174,17 +195,17 @@ export interface RetryOptions extends OperatorOptions {
   readonly expires_at?: number | undefined;
 }
 
+const OPERATOR_OPTIONS = { actor: text, dry_run: boolean };
+
 /**
  * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Audited.
  * @returns `changed` with the row as it was before, or why not
- * @throws OutboxError `data` for a time that is none, `no` when the tables are missing, `busy` for a lock
+ * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
  * @example retry(db, 417).outcome === "changed"
  */
 export function retry(db: Database, id: Id, options: RetryOptions = {}): OperatorOutcome {
+  checkOptions("the options of retry", options, { ...OPERATOR_OPTIONS, not_before: time, expires_at: time });
   const { not_before: notBefore, expires_at: expiresAt } = options;
-  for (const [name, value] of Object.entries({ not_before: notBefore, expires_at: expiresAt }))
-    if (value !== undefined && !(value >= 0 && value <= MAX_TIME))
-      throw new OutboxError("data", `${name} is not a time in epoch seconds between 1970 and 9999`);
   return operate(db, id, options, (ref, operation) =>
     putBack(db, ref, { ...operation, dueAt: notBefore ?? operation.now, expiresAt: expiresAt ?? null }),
   );
@@ -193,10 +214,11 @@ export function retry(db: Database, id: Id, options: RetryOptions = {}): Operato
 /**
  * Ends a pending dispatch, or one whose runner vanished, as expired. Audited.
  * @returns `changed` with the row as it was before, or why not
- * @throws OutboxError `no` when the tables are missing, `busy` for a lock
+ * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
  * @example cancel(db, id, { actor: "nightly cleanup" })
  */
 export function cancel(db: Database, id: Id, options: OperatorOptions = {}): OperatorOutcome {
+  checkOptions("the options of cancel", options, OPERATOR_OPTIONS);
   return operate(db, id, options, (ref, operation) => end(db, ref, operation));
 }
 
@@ -208,10 +230,11 @@ export interface PurgeOptions extends OperatorOptions {
 /**
  * Deletes a dispatch of any status with its history and its dedup key. Audited.
  * @returns `changed` with the row as it was, or why not
- * @throws OutboxError `no` when the tables are missing, `busy` for a lock
+ * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
  * @example purge(db, id).outcome === "changed"
  */
 export function purge(db: Database, id: Id, options: PurgeOptions = {}): OperatorOutcome {
+  checkOptions("the options of purge", options, { ...OPERATOR_OPTIONS, force: boolean });
   return operate(db, id, options, (ref, operation) => remove(db, ref, { ...operation, force: options.force === true }));
 }
 
@@ -230,10 +253,6 @@ function operate(
   const ref = refOf(id);
   const { actor = "library", dry_run: dryRun = false } = options;
   return onOurs(db, () => (ref === null ? { outcome: "not_found" } : change(ref, { now: hostClock.now(), actor, dryRun })));
-}
-
-function refOf(id: Id): DispatchRef | null {
-  return parseRef(String(id));
 }
 
 function several<T>(value: T | readonly T[] | undefined): readonly T[] | undefined {

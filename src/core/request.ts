@@ -74,6 +74,11 @@ const FIELDS: readonly string[] = [...Object.keys(TEXT_LIMITS), "body", "ack_req
 export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DEFAULT_LIMITS, bodyJson?: string): CheckedRequest {
   // null is absent in every form.
   const bodyText = bodyJson !== undefined && trimJson(bodyJson) === "null" ? undefined : bodyJson;
+  if (typeof request !== "object" || request === null || Array.isArray(request))
+    throw bad(
+      `the request is ${Array.isArray(request) ? "a list" : String(request)}, not an object`,
+      'it is one such as { kind: "k", deliver_to: "d" }',
+    );
   const given = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
   for (const [name] of given)
     if (!FIELDS.includes(name)) throw bad(`"${name}" is no field of a request`, `the fields are ${FIELDS.join(", ")}`);
@@ -122,8 +127,9 @@ function serialise(body: object | null | undefined): string {
   if (body === undefined || body === null) return "{}";
   if (typeof body !== "object" || Array.isArray(body))
     throw bad(`the body is ${Array.isArray(body) ? "an array" : `a ${typeof body}`}, not an object`);
-  if (body instanceof Map || body instanceof Set)
-    throw bad(`the body is a ${body instanceof Map ? "Map" : "Set"}, which JSON would write as {}`, "use a plain object");
+  // An Error or a Map would be written as {}, bytes as an object of numbers, a Date as a text.
+  const type = Object.prototype.toString.call(body).slice("[object ".length, -1);
+  if (type !== "Object") throw bad(`the body is of the type ${type}, which JSON does not keep`, "use a plain object");
   let text: string | undefined;
   try {
     text = JSON.stringify(body);

@@ -14,6 +14,7 @@ import { byRef } from "../store/queries.ts";
 import { renew, settle } from "../store/transitions.ts";
 import type { Claim } from "./claim.ts";
 import { onOurs, reading } from "./handle.ts";
+import { bad, checkOptions, nameOf, signal } from "./input.ts";
 
 export interface HandlerInput {
   /** The row as it is delivered; `payload` is the envelope. */
@@ -48,11 +49,15 @@ export type Delivery =
 /**
  * Runs the program's own function for a claim that is committed. The claim's lease is renewed first, and nothing is run unless that
  * works: so never after a rollback, before the commit, or once a runner took over. As long as the handler runs the lease is renewed.
- * @throws OutboxError `usage` within a transaction (nothing was run); `busy`, `io` when the database does not answer until the lease
+ * @throws OutboxError `data` for no claim or no function; `usage` within a transaction (nothing was run); `busy`, `io` when the database does not answer until the lease
  * is over (after the handler: it will be sent again)
  * @example await deliver(db, claim, async ({ dispatch, signal }) => { await post(dispatch.payload, signal); })
  */
 export async function deliver(db: Database, claim: Claim, handler: Handler, options: DeliverOptions = {}): Promise<Delivery> {
+  if (typeof claim !== "object" || claim === null)
+    throw bad(`the claim is ${nameOf(claim)}`, "deliver only what enqueue answered with a claim; refusal says why there is none");
+  if (typeof handler !== "function") throw bad(`the handler is ${nameOf(handler)}, not a function`);
+  checkOptions("the options of deliver", options, { signal });
   const { signal: asked } = options;
   if (db.inTransaction)
     throw new OutboxError("usage", "deliver stands in a transaction, so what it delivers is not committed", "call it after the commit");

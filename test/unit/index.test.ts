@@ -1,6 +1,19 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { ack, cancel, enqueue, type EnqueueRequest, get, install, list, OutboxError, purge, retry, revive } from "../../src/index.ts";
+import {
+  ack,
+  cancel,
+  deliver,
+  enqueue,
+  type EnqueueRequest,
+  get,
+  install,
+  list,
+  OutboxError,
+  purge,
+  retry,
+  revive,
+} from "../../src/index.ts";
 import { count } from "../fixtures/world.ts";
 
 const PING: EnqueueRequest = { kind: "ping", deliver_to: "seat-1" };
@@ -201,7 +214,7 @@ describe("a body", () => {
     ["whose toJSON gives a text", { toJSON: () => "text" }, /^data: the body is a string, not an object; /],
     ["whose toJSON gives nothing", { toJSON: () => undefined }, /^data: the body has no JSON form; /],
     ["that is an array", [1], /^data: the body is an array, not an object; /],
-    ["that is a Date", new Date(0), /^data: the body is a string, not an object; /],
+    ["that is a Date", new Date(0), /^data: the body is of the type Date, which JSON does not keep; /],
     ["with half a character", { a: "\uD800" }, /^data: the body has an escaped lone surrogate/],
     ["over the limit", { a: "x".repeat(1_048_576) }, /^data: the body has at least \d+ bytes; the limit is 1048576; /],
   ];
@@ -270,4 +283,64 @@ test("an error of SQLite says which database and what to do", () => {
   install(db);
   db.run("PRAGMA query_only = ON");
   expect(refusal(() => enqueue(db, PING))).toStartWith("permission: ");
+});
+
+/** As JavaScript would call: any argument may be anything. */
+const any = <T>(value: unknown): T => value as T;
+
+describe("what a program passes that is wrong is refused as data, in words, and changes nothing", () => {
+  const wrong: readonly (readonly [what: string, call: (db: Database) => unknown, words: string])[] = [
+    ["no request", (db) => enqueue(db, any(null)), "the request is null, not an object"],
+    ["an Error as body", (db) => enqueue(db, { ...PING, body: new Error("x") }), "the body is of the type Error, which JSON does not keep"],
+    [
+      "an unknown option of a claim",
+      (db) => enqueue(db, PING, any({ claim: true, lease: 5 })),
+      '"lease" is none of the options of enqueue',
+    ],
+    ["a claim that is neither true nor false", (db) => enqueue(db, PING, any({ claim: "yes" })), "claim is neither true nor false"],
+    ["no list of seats", (db) => revive(db, any("seat-1"), { reset_epoch: 0 }), "the seats are a string, not a list"],
+    ["no options of revive", (db) => revive(db, ["a"], any(undefined)), "the options of revive are undefined, not an object"],
+    ["a ttl in text", (db) => revive(db, ["a"], any({ reset_epoch: 5, ttl_seconds: "5" })), "ttl_seconds is not a number"],
+    ["no token", (db) => ack(db, 1, any(undefined)), "the token is undefined, not a text"],
+    ["no id", (db) => get(db, any(undefined)), "the id is undefined, neither a text nor a number"],
+    ["an object as id", (db) => cancel(db, any({ seq: 1 })), "the id is an object, neither a text nor a number"],
+    ["no filter", (db) => list(db, any(null)), "the filters are null, not an object"],
+    ["an unknown filter", (db) => list(db, any({ to: "seat-1" })), '"to" is none of the filters'],
+    ["a number as kind", (db) => list(db, any({ kind: ["a", 5] })), "kind is neither a text nor a list of texts"],
+    ["a time in text", (db) => list(db, any({ since: "2026" })), "since is not a number"],
+    ["a page after an id", (db) => list(db, any({ after: "x" })), "after is not a whole number, 0 or more"],
+    ["an order in text", (db) => list(db, any({ oldest_first: "no" })), "oldest_first is neither true nor false"],
+    ["an actor that is no text", (db) => retry(db, 1, any({ actor: 5 })), "actor is not a text"],
+    ["an empty actor", (db) => cancel(db, 1, { actor: "" }), "actor is empty"],
+    ["an unknown option of retry", (db) => retry(db, 1, any({ expires_in: 5 })), '"expires_in" is none of the options of retry'],
+    [
+      "a due time in text",
+      (db) => retry(db, 1, any({ not_before: "5" })),
+      "not_before is not a time in epoch seconds between 1970 and 9999",
+    ],
+    ["a dry run in text", (db) => purge(db, 1, any({ dry_run: "no" })), "dry_run is neither true nor false"],
+    ["force in text", (db) => purge(db, 1, any({ force: "no" })), "force is neither true nor false"],
+  ];
+  test.each(wrong)("%s", (_, call, words) => {
+    const db = shop();
+    enqueue(db, PING);
+    expect(refusal(() => call(db))).toStartWith(`data: ${words}; `);
+    expect(rows(db)).toEqual([0, 1, 1]);
+    expect(count(db, "admin_events")).toBe(0);
+  });
+
+  test("deliver() without a claim or a function", async () => {
+    const db = shop();
+    const { claim } = enqueue(db, PING, { claim: true });
+    const said = async (work: () => Promise<unknown>): Promise<string> => {
+      const error: unknown = await work().catch((thrown: unknown) => thrown);
+      return refusal(() => {
+        throw error;
+      });
+    };
+    expect(await said(() => deliver(db, any(null), () => 1))).toStartWith("data: the claim is null; deliver only what");
+    expect(await said(() => deliver(db, any(claim), any("x")))).toBe("data: the handler is a string, not a function; ");
+    expect(await said(() => deliver(db, any(claim), () => 1, any({ signal: 5 })))).toBe("data: signal is no AbortSignal; ");
+    expect(get(db, 1)).toMatchObject({ status: "delivering", attempt: 1 });
+  });
 });

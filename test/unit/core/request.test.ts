@@ -63,6 +63,12 @@ describe("checkRequest()", () => {
     expect(checkRequest({ ...LEAST, max_attempts: 3 }, { ...DEFAULT_LIMITS, maxAttempts: 149 }).max_attempts).toBe(3);
   });
 
+  test.each([[null], [undefined], ["text"], [5], [[LEAST]]])("refuses the request %p", (request) => {
+    expect(() => checkRequest(request as unknown as EnqueueRequest)).toThrow(
+      /^the request is (null|undefined|text|5|a list), not an object$/,
+    );
+  });
+
   const FIELDS =
     "kind, deliver_to, dedup_key, ordering_key, session_id, schedule_run_id, emitter_role, body, ack_required, max_attempts, expires_at, not_before";
   test.each(["knid", "ordering", "id", "payload", "toString"])("refuses the unknown field %p, but not its absence", (name) => {
@@ -125,9 +131,12 @@ describe("the body", () => {
     ["an array", [], "the body is an array, not an object"],
     ["a function", () => 1, "the body is a function, not an object"],
     ["a boolean", false, "the body is a boolean, not an object"],
-    ["a Date", new Date(0), `the body is a string, not an object; ${HINT}`],
-    ["a Map", new Map([["a", 1]]), "the body is a Map, which JSON would write as {}; use a plain object"],
-    ["a Set", new Set(), "the body is a Set, which JSON would write as {}; use a plain object"],
+    ...[new Date(0), new Map([["a", 1]]), new Set(), new Error("x"), new RangeError("x"), new Uint8Array(2), new ArrayBuffer(2), /x/].map(
+      (body) => {
+        const type = body instanceof RangeError ? "Error" : body.constructor.name;
+        return [`of the type ${type}`, body, `the body is of the type ${type}, which JSON does not keep; use a plain object`] as const;
+      },
+    ),
     [
       "an object with half a character",
       { a: "\uD800" },

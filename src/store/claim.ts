@@ -169,15 +169,20 @@ export function refusalOf(db: Handle, seq: number, terms: ClaimTerms): Refusal {
   return found?.why ?? "taken";
 }
 
-/** Takes leases that ran out off the claims in flight of their destinations, so that dead runners' rows cost nobody a slot. */
+/** Claims of destination `d` whose lease is not over. */
+const LIVE = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight
+  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)`;
+
+/**
+ * Takes leases that ran out off the claims in flight of their destinations, so that dead runners' rows cost nobody a slot. Where
+ * nothing changes nothing is written: every commit wakes the other runners, whose next claim would wake this one.
+ */
 export function recount(db: Handle, now: number): void {
   statement(
     db,
-    `UPDATE main.dispatch_destinations AS d SET flight = (
-       SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight
-       WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)
+    `UPDATE main.dispatch_destinations AS d SET flight = ${LIVE}
      WHERE deliver_to IN (SELECT s.deliver_to FROM main.dispatch_outbox s INDEXED BY dispatch_due
-       WHERE s.${OURS} AND s.status = 'delivering' AND s.next_attempt_at <= $now)`,
+       WHERE s.${OURS} AND s.status = 'delivering' AND s.next_attempt_at <= $now) AND flight <> ${LIVE}`,
   ).run({ now });
 }
 

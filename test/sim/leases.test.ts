@@ -48,6 +48,18 @@ test("a command that cannot be ended is sent again by another runner, a lease af
   }
 });
 
+test("runners that wait for a stale row of a living holder do not wake each other", async () => {
+  const one = place(STUCK);
+  one.runner("forever");
+  one.runner("forever");
+  await pass(one, 26);
+  const written = (): unknown => one.db.query("SELECT total_changes() AS n").get();
+  const before = written();
+  await pass(one, 10);
+  // Whatever one writes wakes the other.
+  expect(written()).toEqual(before);
+});
+
 test.each([14, -3_600, 86_400])("a clock that is set by %d s costs no running command its lease", async (seconds) => {
   const one = place(SLOW);
   one.runner("forever");

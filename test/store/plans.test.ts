@@ -119,6 +119,7 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
         "SEARCH d USING PRIMARY KEY (deliver_to=?)",
         STALE,
         "SEARCH f USING COVERING INDEX dispatch_flight (deliver_to=? AND next_attempt_at>?)",
+        "SEARCH f USING COVERING INDEX dispatch_flight (deliver_to=? AND next_attempt_at>?)",
       ],
     ]);
     expect(plans((handle) => staleHolders(handle, T0 + 20))).toEqual([[STALE]]);

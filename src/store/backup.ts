@@ -2,6 +2,7 @@
 import { closeSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
+import { refusedCode, refusedWords } from "../core/refused.ts";
 import { type Handle, statement } from "./statement.ts";
 import { sync } from "./sync.ts";
 
@@ -16,9 +17,14 @@ export function copyTo(db: Handle, target: string): void {
   try {
     write(db, target, partial);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (typeof code !== "string" || code.startsWith("SQLITE")) throw error;
-    throw new OutboxError("io", `cannot copy the database to ${target}: ${message}`, "free the name and some space, or move the file away");
+    const code = refusedCode(error);
+    if (code === "" || code.startsWith("SQLITE")) throw error;
+    throw new OutboxError(
+      "io",
+      `cannot copy the database to ${target}: ${refusedWords(error)}`,
+      "free the name and some space, or move the file away",
+      { cause: error },
+    );
   }
 }
 

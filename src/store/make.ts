@@ -2,6 +2,7 @@
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
+import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
 import { exists } from "./place.ts";
 import { sync } from "./sync.ts";
 
@@ -16,7 +17,7 @@ export function makeFile(path: string, mayMakeDirectory: boolean): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const code = refusedCode(error);
     if (code === "EEXIST") return; // another process was faster
     if (code === "ENOENT")
       throw new OutboxError(
@@ -24,9 +25,9 @@ export function makeFile(path: string, mayMakeDirectory: boolean): void {
         `cannot make database ${path}: there is no directory ${directory}`,
         "make the directory (a disk that is not mounted?), or name another database with --db",
       );
-    if (code === "EACCES" || code === "EPERM" || code === "EROFS")
-      throw new OutboxError("permission", `cannot make database ${path}: ${message}`, `check owner and mode of ${directory}`);
-    throw new OutboxError("io", `cannot make database ${path}: ${message}`, "check the disk and the path");
+    const what = `cannot make database ${path}: ${refusedWords(error)}`;
+    if (isDenied(error)) throw new OutboxError("permission", what, `check owner and mode of ${directory}`, { cause: error });
+    throw new OutboxError("io", what, code === "ENOSPC" ? "free some space" : "check the disk and the path", { cause: error });
   }
   sync(directory);
 }
@@ -39,12 +40,12 @@ function makeDirectory(directory: string): void {
     try {
       mkdirSync(at, { mode: 0o700 });
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === "EEXIST") continue;
+      if (refusedCode(error) === "EEXIST") continue;
       throw new OutboxError(
-        code === "EACCES" || code === "EPERM" || code === "EROFS" ? "permission" : "io",
-        `cannot make directory ${at}: ${message}`,
+        isDenied(error) ? "permission" : "io",
+        `cannot make directory ${at}: ${refusedWords(error)}`,
         "make it by hand, or name another database with --db",
+        { cause: error },
       );
     }
     sync(dirname(at));

@@ -2,6 +2,7 @@
 import { invariant, OutboxError } from "../core/errors.ts";
 import outbox from "./migrations/0001_outbox.sql" with { type: "text" };
 import turns from "./migrations/0002_turns.sql" with { type: "text" };
+import { notWhole } from "./diagnosis.ts";
 import { type Handle, statement } from "./statement.ts";
 
 /** Step n takes a database from version n to n + 1. Frozen once released. */
@@ -27,9 +28,11 @@ export function ownership(db: Handle): Ownership {
   ).get({});
   if (tables?.all_names === 0) return { whose: "nobody" };
   if (tables?.ours !== 1) return { whose: "foreign" };
-  const version = statement<{ version: number }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
-  if (version === undefined)
-    throw new OutboxError("io", "the database says no schema version (dispatch_schema is empty)", "restore it from a copy");
+  const version = statement<{ version: unknown }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
+    const [kind, what, hint] = notWhole("dispatch_schema holds no version");
+    throw new OutboxError(kind, `database ${db.filename}${what}`, hint);
+  }
   return { whose: "ours", version };
 }
 
@@ -70,6 +73,19 @@ export function bringForward(db: Handle, steps: readonly string[] = MIGRATIONS):
 
 function setVersion(db: Handle, version: number): void {
   statement(db, `UPDATE main.dispatch_schema SET version = $version`).run({ version });
+}
+
+/** Everything that the schema consists of: tables, indexes, triggers and views by their name, columns as `table.column`. */
+export function parts(db: Handle): string[] {
+  return statement<{ part: string }>(
+    db,
+    `SELECT name AS part FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'
+     UNION ALL
+     SELECT owner.name || '.' || member.name FROM main.sqlite_schema AS owner JOIN pragma_table_info(owner.name, 'main') AS member
+     WHERE owner.type = 'table' ORDER BY part`,
+  )
+    .all({})
+    .map(({ part }) => part);
 }
 
 /** The names of everything that the steps create: tables, indexes and triggers of a schema share them with those of the program. */

@@ -4,7 +4,8 @@
  */
 import { Database } from "bun:sqlite";
 import { OutboxError } from "../core/errors.ts";
-import { bringForward, install, MIGRATIONS, ownership, refuseNewer } from "./migrate.ts";
+import { notWhole } from "./diagnosis.ts";
+import { bringForward, install, MIGRATIONS, ownership, parts, refuseNewer } from "./migrate.ts";
 import { type Handle, statement } from "./statement.ts";
 import { asTrouble, sqliteCode } from "./trouble.ts";
 
@@ -28,7 +29,7 @@ export interface OpenTerms {
 
 /** Opens, or makes, a database of ours. @throws OutboxError */
 export async function openDatabase(terms: OpenTerms, steps: readonly string[] = MIGRATIONS): Promise<Handle> {
-  if (terms.checkPlace) await look(terms);
+  await lookFirst(terms);
   const opened = tryOpen(terms.path) ?? (await make(terms));
   try {
     setUp(opened, terms);
@@ -42,6 +43,7 @@ export async function openDatabase(terms: OpenTerms, steps: readonly string[] = 
 
 /** `outbox migrate --install`: adds the tables to a program's database; its journal mode and modes stay. @returns the version */
 export async function installInto(terms: OpenTerms): Promise<number> {
+  await lookFirst(terms);
   const db = tryOpen(terms.path) ?? (await make(terms));
   try {
     setUp(db, terms);
@@ -52,6 +54,25 @@ export async function installInto(terms: OpenTerms): Promise<number> {
   } catch (error) {
     throw asTrouble(error, terms.path);
   } finally {
+    db.close();
+  }
+}
+
+/** `outbox migrate`: brings a database forward, and looks whether every part of it is there. @throws OutboxError */
+export async function bringUp(terms: OpenTerms, steps: readonly string[] = MIGRATIONS): Promise<void> {
+  const db = await openDatabase({ ...terms, older: "bring forward" }, steps);
+  const model = new Database(":memory:", { strict: true });
+  try {
+    install(model, steps);
+    const has = new Set(parts(db));
+    const lost = parts(model).filter((part) => !has.has(part));
+    if (lost.length === 0) return;
+    const [kind, what, hint] = notWhole(`${lost.join(" and ")} ${lost.length === 1 ? "is" : "are"} missing`);
+    throw new OutboxError(kind, `database ${terms.path}${what}`, hint);
+  } catch (error) {
+    throw asTrouble(error, terms.path);
+  } finally {
+    model.close();
     db.close();
   }
 }
@@ -150,7 +171,7 @@ function tryOpen(path: string): Handle | null {
 
 /** Nothing could be opened: either there is nothing, which may be made, or there is a reason, which is said. */
 async function make(terms: OpenTerms): Promise<Handle> {
-  const { exists, isDirectory } = await import("./place.ts");
+  const { exists } = await import("./place.ts");
   const there = exists(terms.path);
   if (!there && terms.missing === "refuse") throw missing(terms.path);
   if (!there) {
@@ -159,7 +180,6 @@ async function make(terms: OpenTerms): Promise<Handle> {
     makeFile(terms.path, terms.mayMakeDirectory);
     await look(terms); // its directory may be new: now its file system can be asked
   } else await look(terms);
-  if (isDirectory(terms.path)) throw new OutboxError("io", `database ${terms.path} is a directory`, "name a file");
   const opened = tryOpen(terms.path);
   if (opened === null)
     throw new OutboxError(
@@ -168,6 +188,14 @@ async function make(terms: OpenTerms): Promise<Handle> {
       "check that it is a file, and owner and mode of the file and its directory",
     );
   return opened;
+}
+
+/** A command that hands in pays for no look at a file that exists; every other one rather looks than waits at a pipe. */
+async function lookFirst(terms: OpenTerms): Promise<void> {
+  if (terms.checkPlace) return look(terms);
+  if (terms.missing === "make") return;
+  const { checkRegular } = await import("./place.ts");
+  checkRegular(terms.path);
 }
 
 async function look(terms: OpenTerms): Promise<void> {

@@ -5,6 +5,8 @@
 import { lstatSync, readlinkSync, type Stats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
+import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
+import { irregular, NAME_A_FILE } from "./diagnosis.ts";
 
 /** File systems whose locks and shared memory do not reach other hosts; SQLite's WAL breaks there. (linux/magic.h) */
 const NETWORK_FS: ReadonlyMap<number, string> = new Map([
@@ -26,13 +28,14 @@ const NETWORK_FS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * @throws OutboxError `permission` (77) for owner and symlinks, `io` (74) for a network file system
+ * @throws OutboxError `permission` (77) for owner and symlinks, `io` (74) for a network file system and what is no regular file
  * @param uid who runs this process
  * @param fsType the number that the kernel gives the file system of a path
  */
 export function checkPlace(path: string, uid: number, allowNetworkFs: boolean, fsType = (at: string): number => statfsSync(at).type): void {
   const real = followed(path, uid);
   const file = look(path, statSync);
+  checkRegular(path);
   if (file !== null && file.uid !== uid)
     throw new OutboxError(
       "permission",
@@ -120,20 +123,24 @@ export function exists(path: string): boolean {
   return look(path, lstatSync) !== null;
 }
 
-export function isDirectory(path: string): boolean {
-  return look(path, statSync)?.isDirectory() === true;
+/** Opening a pipe may wait for ever, and a device takes what it is given and keeps nothing. @throws OutboxError `io` */
+export function checkRegular(path: string): void {
+  const stats = look(path, statSync);
+  const what = stats === null ? null : irregular(stats);
+  if (what !== null) throw new OutboxError("io", `database ${path} ${what}`, NAME_A_FILE);
 }
 
 function look(path: string, how: (path: string) => Stats): Stats | null {
   try {
     return how(path);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const code = refusedCode(error);
     if (code === "ENOENT" || code === "ELOOP") return null;
     throw new OutboxError(
-      code === "EACCES" ? "permission" : "io",
-      `database ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      isDenied(error) ? "permission" : "io",
+      `database ${path}: ${refusedWords(error)}`,
       "check the path and its directories",
+      { cause: error },
     );
   }
 }

@@ -1,5 +1,6 @@
 /** SQLite's errors as situations that a person can mend. Nothing outside this room knows SQLite's codes. */
 import { OutboxError, type Trouble } from "../core/errors.ts";
+import { diagnose } from "./diagnosis.ts";
 import { MIGRATIONS } from "./migrate.ts";
 
 const SITUATIONS: Readonly<Record<number, readonly [Trouble, string, string]>> = {
@@ -38,6 +39,8 @@ export function asTrouble(error: unknown, path: string): unknown {
   if (error instanceof OutboxError) return error;
   const code = sqliteCode(error);
   if (code === null) return error;
+  const found = error instanceof Error ? diagnose(extendedCode(error) ?? code, error.message, path) : null;
+  if (found !== null) return new OutboxError(found[0], `database ${path}${found[1]}`, found[2], { cause: error });
   const [kind, what, hint] = isOfTheProgram(error, code) ? OF_THE_PROGRAM : (SITUATIONS[code] ?? BUG);
   // Of a lock SQLite's words say less than ours; of everything else they may name what matters.
   const words = kind === "busy" || !(error instanceof Error) ? "" : ` (${error.message})`;
@@ -46,7 +49,12 @@ export function asTrouble(error: unknown, path: string): unknown {
 
 /** Primary result code of a SQLite error, null for any other error. */
 export function sqliteCode(error: unknown): number | null {
+  const errno = extendedCode(error);
+  return errno === null ? null : errno & 0xff;
+}
+
+function extendedCode(error: unknown): number | null {
   if (!(error instanceof Error) || error.name !== "SQLiteError") return null;
   const { errno } = error as Error & { errno?: unknown };
-  return typeof errno === "number" ? errno & 0xff : null;
+  return typeof errno === "number" ? errno : null;
 }

@@ -211,13 +211,17 @@ describe("what is no database of ours", () => {
   test("a directory is refused", async () => {
     using dir = scratch();
     for (const missing of ["make", "refuse"] as const)
-      expect(await refusal(() => open(dir.path, { missing }))).toBe(`io: database ${dir.path} is a directory; name a file`);
+      expect(await refusal(() => open(dir.path, { missing }))).toBe(
+        `io: database ${dir.path} is not a regular file (it is a directory); name a file`,
+      );
   });
 
   test("a database with our mark but no version is refused", async () => {
     using dir = scratch();
     const path = await ours(dir.file("a.db"), (db) => db.run("DELETE FROM dispatch_schema"));
-    expect(await refusal(() => open(path))).toStartWith("io: the database says no schema version");
+    expect(await refusal(() => open(path))).toEndWith(
+      "is not a whole outbox database: dispatch_schema holds no version; restore it from a copy",
+    );
   });
 
   test("a locked database is busy once the wait is over", async () => {
@@ -531,7 +535,7 @@ describe("an older or newer schema", () => {
     using dir = scratch();
     const path = await ours(dir.file("a.db"), enter);
     const wrong = [...MIGRATIONS, NEXT, "CREATE TABLE main.dispatch_outbox (x)"];
-    expect(await refusal(() => open(path, {}, wrong))).toMatch(/^bug: .*already exists/);
+    expect(await refusal(() => open(path, {}, wrong))).toMatch(/^io: .* dispatch_outbox does not belong to its schema version/);
     await ours(path, (db) => expect([ownership(db), count(db, "dispatch_outbox")]).toEqual([{ whose: "ours", version: old }, 1]));
   });
 

@@ -1,18 +1,18 @@
 /** `outbox migrate`: brings a database to this schema; with `--install` adds the tables to a program's own. */
-import { installInto } from "../../store/open.ts";
+import { bringUp, installInto } from "../../store/open.ts";
 import { SCHEMA_VERSION } from "../../store/migrate.ts";
 import { OK } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { escapeControls, jsonLine } from "../output.ts";
 import type { Args } from "../parse.ts";
-import { carefulSettings, databaseOf, existing, withStore } from "../place.ts";
+import { carefulSettings, databaseOf, existing } from "../place.ts";
 
 export async function run(args: Args, io: Io): Promise<number> {
   const { settings } = await carefulSettings(args, io);
   const database = databaseOf(args, io, settings);
   const terms = existing(database, io);
   if (args.on("install")) await installInto(terms);
-  else await withStore({ ...terms, older: "bring forward" }, io, () => Promise.resolve());
+  else await bringUp(terms);
   io.out(
     args.on("json")
       ? jsonLine({ path: database.path, schema: SCHEMA_VERSION })

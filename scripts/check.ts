@@ -51,6 +51,7 @@ function looks(): Step[] {
     { name: "types", command: [bun, "node_modules/typescript/bin/tsc", "--noEmit"] },
     { name: "lint", command: [bun, "node_modules/oxlint/bin/oxlint", "--type-aware", "--deny-warnings", "src", "test", "scripts"] },
     { name: "format", command: [bun, "fmt", "--no-script", "--check", ...SOURCES] },
+    { name: "declarations", command: [bun, "scripts/types.ts", "--check"] },
     { name: "docs", command: [bun, "scripts/docs.ts", "--check"] },
   ];
 }

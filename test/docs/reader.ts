@@ -43,7 +43,7 @@ export class Reader implements Disposable {
     // A settings file in a directory that others can write would be refused, and the umask may allow that.
     chmodSync(this.home, 0o700);
     mkdirSync(this.#clone, { recursive: true });
-    for (const name of ["package.json", "src", "dist"]) symlinkSync(join(ROOT, name), join(this.#clone, name));
+    for (const name of ["package.json", "src", "types", "dist"]) symlinkSync(join(ROOT, name), join(this.#clone, name));
     for (const [name, text] of Object.entries(STAND_INS)) this.write(`~/stand-ins/${name}`, text);
     symlinkSync(process.execPath, join(this.home, "stand-ins/bun"));
     const path = [join(this.home, "stand-ins"), join(ROOT, "dist"), "/usr/bin", "/bin"].join(":");
@@ -86,14 +86,28 @@ export class Reader implements Disposable {
     return this.sh(line, { HOME: this.home, ...variables });
   }
 
-  /** Type-checks a file of the reader's with our own settings, `outbox` being the library. */
-  typeCheck(name: string): Screen {
+  /**
+   * Type-checks a file of the reader's, with settings of the reader's own that know nothing of ours: strict, libraries included.
+   * `outbox` is a package as package.json says.
+   */
+  typeCheck(name: string, otherwise: Readonly<Record<string, unknown>> = {}): Screen {
     const project = this.path("~/tsconfig.json");
-    const compilerOptions = { typeRoots: [join(ROOT, "node_modules/@types")], paths: { outbox: [join(ROOT, "src/index.ts")] } };
-    writeFileSync(
-      project,
-      JSON.stringify({ extends: join(ROOT, "tsconfig.json"), compilerOptions, include: [this.path(name), join(ROOT, "src/sql.d.ts")] }),
-    );
+    mkdirSync(this.path("~/node_modules"), { recursive: true });
+    rmSync(this.path("~/node_modules/outbox"), { force: true });
+    symlinkSync(this.#clone, this.path("~/node_modules/outbox"));
+    const compilerOptions = {
+      target: "ESNext",
+      lib: ["ESNext"],
+      module: "Preserve",
+      moduleResolution: "bundler",
+      strict: true,
+      skipLibCheck: false,
+      noEmit: true,
+      types: ["bun"],
+      typeRoots: [join(ROOT, "node_modules/@types")],
+      ...otherwise,
+    };
+    writeFileSync(project, JSON.stringify({ compilerOptions, files: [this.path(name)] }));
     const child = Bun.spawnSync([process.execPath, TSC, "--noEmit", "-p", project], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
     return { code: child.exitCode, text: child.stdout.toString() + child.stderr.toString() };
   }

@@ -286,7 +286,7 @@ test("an error of SQLite says which database and what to do", () => {
 });
 
 /** As JavaScript would call: any argument may be anything. */
-const any = <T>(value: unknown): T => value as T;
+const any = (value: unknown): never => value as never;
 
 describe("what a program passes that is wrong is refused as data, in words, and changes nothing", () => {
   const wrong: readonly (readonly [what: string, call: (db: Database) => unknown, words: string])[] = [

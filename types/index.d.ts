@@ -1,0 +1,135 @@
+/**
+ * The outbox inside a program: its tables stand in the program's own SQLite file, so that a message is committed with the state
+ * change that it announces. Every function takes the program's `bun:sqlite` handle and is synchronous. Inside
+ * `db.transaction(...)` a call is a part of that transaction and neither begins, commits nor migrates; outside of one a call is
+ * whole by itself. A runner (`outbox run`) then delivers what was committed; or the program does, what it entered claimed
+ * (`enqueue` with `claim`, then `deliver`, the one function that is asynchronous).
+ *
+ * @example
+ * const db = new Database("shop.db", { strict: true });
+ * install(db); // once
+ * db.transaction(() => {
+ *   db.run("UPDATE orders SET paid = 1 WHERE id = 7");
+ *   enqueue(db, { kind: "order_paid", deliver_to: "billing", body: { order: 7 }, dedup_key: "paid:7" });
+ * }).immediate();
+ * @module
+ */
+import type { Database } from "bun:sqlite";
+import type { Answer, Dispatch } from "./core/dispatch.js";
+import { type Status } from "./core/lifecycle.js";
+import { type EnqueueRequest } from "./core/request.js";
+import { type Claim, type ClaimedAnswer, type ClaimOptions } from "./library/claim.js";
+import { type OperatorOutcome } from "./store/operator.js";
+import { type Listed } from "./store/queries.js";
+import { type AckOutcome } from "./store/transitions.js";
+export { OutboxError, type Trouble } from "./core/errors.js";
+export { deliver, type DeliverOptions, type Delivery, type Handler, type HandlerInput } from "./library/deliver.js";
+export type { AckOutcome, Answer, Claim, ClaimedAnswer, ClaimOptions, Dispatch, EnqueueRequest, Listed, OperatorOutcome, Status };
+/** How a dispatch is named: its 32-hex id, or its short number `seq` (as a number or in digits). */
+export type Id = string | number;
+/**
+ * Adds the outbox tables to a database that has none of them. Nothing else in the file changes.
+ * @throws OutboxError `no` when they are there already, or one of their names is taken by another table
+ * @example install(new Database("shop.db"))
+ */
+export declare function install(db: Database): void;
+/**
+ * Enters one dispatch, or answers with the first row that has its dedup key (ADR-0059 D2). `max_attempts` is 8 unless given.
+ * With `claim` it is entered leased, for the program itself to `deliver` after the commit; where something is in its way it stays
+ * pending for a runner, and `claim` is null.
+ * @throws OutboxError `data` for a request that cannot be stored, `no` when the tables are missing, `busy` for a lock
+ * @example enqueue(db, { kind: "order_paid", deliver_to: "billing", body: { order: 7 } }).id
+ * @example const { claim, refusal } = enqueue(db, request, { claim: true })
+ */
+export declare function enqueue(db: Database, request: EnqueueRequest): Answer;
+export declare function enqueue(db: Database, request: EnqueueRequest, options: ClaimOptions): ClaimedAnswer;
+export interface RevivalOptions {
+    /** When the seats may work again, epoch seconds; 0: not known, so the heartbeats never expire. */
+    readonly reset_epoch: number;
+    /** How long after that a heartbeat is still sent, in seconds; 3600 unless given. */
+    readonly ttl_seconds?: number | undefined;
+    readonly max_attempts?: number | undefined;
+    /** When they are first sent, epoch seconds; at once unless given. */
+    readonly not_before?: number | undefined;
+}
+/**
+ * Enters one `revival_ping` for each seat, all or none (ADR-0059 D6). The same seat and reset are one dispatch.
+ * @returns one answer for each seat, in the order given
+ * @throws OutboxError as `enqueue`
+ * @example revive(db, ["seat-1", "seat-2"], { reset_epoch: 1767225600 }).map((answer) => answer.id)
+ */
+export declare function revive(db: Database, seats: readonly string[], options: RevivalOptions): Answer[];
+/**
+ * Records that the consumer has it (ADR-0059 D5). The right token on a row already acked answers `already_acked`.
+ * @throws OutboxError `data` for a token that is no text, `no` when the tables are missing, `busy` for a lock
+ * @example ack(db, id, token) === "acked"
+ */
+export declare function ack(db: Database, id: Id, token: string): AckOutcome;
+/**
+ * One dispatch with its envelope (`payload`, JSON text) and its tokens, or null.
+ * @throws OutboxError `no` when the tables are missing
+ * @example get(db, 417)?.status
+ */
+export declare function get(db: Database, id: Id): Dispatch | null;
+/** Which dispatches `list` tells. All that are given must match; of several values any. */
+export interface ListFilter {
+    readonly status?: Status | readonly Status[] | undefined;
+    readonly kind?: string | readonly string[] | undefined;
+    readonly deliver_to?: string | readonly string[] | undefined;
+    readonly dedup_key?: string | readonly string[] | undefined;
+    readonly ordering_key?: string | readonly string[] | undefined;
+    /** Last word of the reason of the last move: `max_attempts`. */
+    readonly reason?: string | readonly string[] | undefined;
+    /** Last move at or after, epoch seconds. */
+    readonly since?: number | undefined;
+    /** Last move before, epoch seconds. */
+    readonly before?: number | undefined;
+    /** At most so many, 50 unless given; 0: all. */
+    readonly limit?: number | undefined;
+    readonly oldest_first?: boolean | undefined;
+    /** The last `seq` of the page before. */
+    readonly after?: number | undefined;
+}
+/**
+ * Dispatches in the order in which they were committed, newest first unless told; without payload and tokens.
+ * @throws OutboxError `data` for a filter that is none, an unknown status or a limit that is no count, `no` when the tables are missing
+ * @example list(db, { status: "dead_letter", limit: 10 })
+ */
+export declare function list(db: Database, filter?: ListFilter): Listed[];
+export interface OperatorOptions {
+    /** Who does it, for history and audit; `library` unless given. */
+    readonly actor?: string | undefined;
+    /** Answer what would happen, change nothing. */
+    readonly dry_run?: boolean | undefined;
+}
+export interface RetryOptions extends OperatorOptions {
+    /** When it is due again, epoch seconds; at once unless given. */
+    readonly not_before?: number | undefined;
+    /** The new expiry, epoch seconds; the old one stays unless given, and must not have passed. */
+    readonly expires_at?: number | undefined;
+}
+/**
+ * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Audited.
+ * @returns `changed` with the row as it was before, or why not
+ * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * @example retry(db, 417).outcome === "changed"
+ */
+export declare function retry(db: Database, id: Id, options?: RetryOptions): OperatorOutcome;
+/**
+ * Ends a pending dispatch, or one whose runner vanished, as expired. Audited.
+ * @returns `changed` with the row as it was before, or why not
+ * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * @example cancel(db, id, { actor: "nightly cleanup" })
+ */
+export declare function cancel(db: Database, id: Id, options?: OperatorOptions): OperatorOutcome;
+export interface PurgeOptions extends OperatorOptions {
+    /** Also a row whose command runs. */
+    readonly force?: boolean | undefined;
+}
+/**
+ * Deletes a dispatch of any status with its history and its dedup key. Audited.
+ * @returns `changed` with the row as it was, or why not
+ * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * @example purge(db, id).outcome === "changed"
+ */
+export declare function purge(db: Database, id: Id, options?: PurgeOptions): OperatorOutcome;

@@ -9,9 +9,6 @@ import type { Outcome, Report } from "./outcome.ts";
 export const STATUSES = ["pending", "delivering", "delivered", "acked", "dead_letter", "expired"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Statuses that only an operator's retry leaves, if anything does. */
-export const TERMINAL: readonly Status[] = ["delivered", "acked", "dead_letter", "expired"];
-
 /** Every move there is (ADR-0059 D4, D5; DESIGN section 3). `from: null` is the row's birth. */
 export const EDGES = [
   { from: null, to: "pending", reason: "dispatch.pending.enqueued", by: "system" },
@@ -38,7 +35,6 @@ export const EDGES = [
 ] as const satisfies readonly { from: Status | null; to: Status; reason: string; by: string }[];
 
 export type Reason = (typeof EDGES)[number]["reason"];
-export type MovedBy = (typeof EDGES)[number]["by"];
 
 /** Every reason once, in the order of the table. */
 export const REASONS: readonly Reason[] = [...new Set(EDGES.map((edge) => edge.reason))];

@@ -1,11 +1,12 @@
 /** Which settings file it is, and what lies in it once it is found to be trustworthy. */
-import { lstatSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { OutboxError } from "../core/errors.ts";
+import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
+import { escapeControls } from "../core/visible.ts";
 import { absolute, type Place, placeOf, xdg } from "./place.ts";
 import type { Choice, Origin } from "./settings.ts";
-import { escaped } from "./shown.ts";
-import { codeOf, readTrusted } from "./trust.ts";
+import { readTrusted } from "./trust.ts";
 
 /** The text of the settings file; null where there is none and the built-in settings hold. */
 export interface Source {
@@ -34,11 +35,23 @@ export function userFile(env: Choice["env"]): string {
   return `${xdg(env, "XDG_CONFIG_HOME", `${homeOf(env)}/.config`)}/outbox/settings.yaml`;
 }
 
-/** The user's home: an absolute HOME, else what the system says. */
+/** The user's home: an absolute HOME, else what the system says, for which Bun too asks HOME first (1.4.5). */
 export function homeOf(env: Choice["env"]): string {
   if (env["HOME"]?.startsWith("/") === true) return env["HOME"];
   const known = homedir();
-  return known.startsWith("/") ? known : "/";
+  return known.startsWith("/") ? known : (homeInPasswd(process.getuid?.()) ?? "/");
+}
+
+function homeInPasswd(uid: number | undefined): string | null {
+  try {
+    for (const line of readFileSync("/etc/passwd", "utf8").split("\n")) {
+      const [, , owner, , , home] = line.split(":");
+      if (owner === String(uid) && home?.startsWith("/") === true) return home;
+    }
+  } catch {
+    // The system keeps it elsewhere.
+  }
+  return null;
 }
 
 const SYSTEM_FILE = "/etc/outbox/settings.yaml";
@@ -48,7 +61,7 @@ function locate(choice: Choice): { readonly path: string; readonly origin: Origi
   const named = namedFile(choice);
   if (named !== null) {
     if (exists(named.path)) return named;
-    const what = `${named.origin} names a settings file that does not exist: ${escaped(named.path)}`;
+    const what = `${named.origin} names a settings file that does not exist: ${escapeControls(named.path)}`;
     throw new OutboxError("settings", what, "check the path; outbox init FILE writes a new one");
   }
   const user = userFile(choice.env);
@@ -79,11 +92,11 @@ function exists(path: string): boolean {
     lstatSync(path);
     return true;
   } catch (error) {
-    const code = codeOf(error);
+    const code = refusedCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return false;
     throw new OutboxError(
-      "permission",
-      `cannot look for a settings file at ${escaped(path)}: ${code}`,
+      isDenied(error) ? "permission" : "settings",
+      `cannot look for a settings file at ${escapeControls(path)}: ${refusedWords(error)}`,
       "allow it, or name another with --config",
       { cause: error },
     );

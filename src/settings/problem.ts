@@ -1,9 +1,10 @@
 /** How what is wrong in a settings file is told. */
 import { OutboxError } from "../core/errors.ts";
+import { escapeControls } from "../core/visible.ts";
 import type { Key } from "./kinds.ts";
 import { elsewhere } from "./reference.ts";
 import type { Problem } from "./schema.ts";
-import { escaped, shown } from "./shown.ts";
+import { shown } from "./shown.ts";
 
 /** A place in the file. Both count from 1. */
 export interface Spot {
@@ -25,10 +26,10 @@ export class SettingsError extends OutboxError {
   readonly problems: readonly string[];
   constructor(file: string, told: readonly Told[]) {
     const inOrder = told.toSorted((a, b) => a.spot.line - b.spot.line || a.spot.column - b.spot.column);
-    const lines = inOrder.slice(0, MOST).map(({ spot, message }) => `${escaped(file)}:${spot.line}:${spot.column}: ${message}`);
+    const lines = inOrder.slice(0, MOST).map(({ spot, message }) => `${escapeControls(file)}:${spot.line}:${spot.column}: ${message}`);
     const more = inOrder.length - 1;
-    super("settings", lines[0] ?? `${escaped(file)}: wrong`, more > 0 ? `${more} more: outbox config check lists them` : "");
-    this.problems = inOrder.length > MOST ? [...lines, `${escaped(file)}: and ${inOrder.length - MOST} more`] : lines;
+    super("settings", lines[0] ?? `${escapeControls(file)}: wrong`, more > 0 ? `${more} more: outbox config check lists them` : "");
+    this.problems = inOrder.length > MOST ? [...lines, `${escapeControls(file)}: and ${inOrder.length - MOST} more`] : lines;
   }
 }
 

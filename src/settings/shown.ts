@@ -1,4 +1,5 @@
 /** How a value from a settings file looks in a message: one short line without control characters. */
+import { escapeControls } from "../core/visible.ts";
 
 /** Longest piece of a value that a message repeats, in characters. */
 const LONGEST = 60;
@@ -14,12 +15,5 @@ export function found(value: unknown): string {
 /** Text made safe for a terminal and cut to 60 characters, or as many as told. */
 export function shown(text: string, longest = LONGEST): string {
   const cut = text.length > longest ? `${text.slice(0, longest).replace(/[\uD800-\uDBFF]$/, "")}…` : text;
-  return escaped(cut);
-}
-
-/** Control characters, line separators and direction marks as escapes, so that a message cannot rewrite the screen. */
-export function escaped(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu, (character) =>
-    character === "\n" ? "\\n" : character === "\t" ? "\\t" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return escapeControls(cut);
 }

@@ -1,6 +1,6 @@
 /** The bytes of a settings file as text. Checked here and not by the two YAML parsers, which differ on it. */
 import { OutboxError } from "../core/errors.ts";
-import { escaped } from "./shown.ts";
+import { escapeControls } from "../core/visible.ts";
 
 /**
  * Decodes UTF-8. A byte order mark is dropped, and every line ends with a line feed.
@@ -31,5 +31,5 @@ export function decode(bytes: Uint8Array, file: string): string {
 
 function at(file: string, text: string, index: number): string {
   const before = text.slice(0, Math.max(0, index)).split("\n");
-  return `${escaped(file)}:${before.length}:${(before.at(-1) ?? "").length + 1}:`;
+  return `${escapeControls(file)}:${before.length}:${(before.at(-1) ?? "").length + 1}:`;
 }

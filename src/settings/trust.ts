@@ -4,7 +4,9 @@
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, type Stats, statSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
-import { escaped } from "./shown.ts";
+import { refusedCode } from "../core/refused.ts";
+import { refusedWords } from "../core/refused.ts";
+import { escapeControls } from "../core/visible.ts";
 import { decode } from "./text.ts";
 
 /**
@@ -49,21 +51,16 @@ export function readTrusted(path: string, uid: number): { readonly file: string;
   }
 }
 
-/** The system's short name of an error, for example `ENOENT`. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error);
-}
-
 function mustBeFile(file: string, stats: Stats): void {
   if (stats.isFile()) return;
   const what = stats.isDirectory() ? "a directory" : stats.isFIFO() ? "a pipe" : stats.isSocket() ? "a socket" : "a device";
-  throw new OutboxError("settings", `the settings file ${escaped(file)} is ${what}`, "name a regular file");
+  throw new OutboxError("settings", `the settings file ${escapeControls(file)} is ${what}`, "name a regular file");
 }
 
 /** Owned by root or the caller, and not writable by group or others. */
 function mustBeOurs(path: string, stats: Stats, uid: number): void {
   const what = stats.isDirectory() ? "the directory of the settings file" : "the settings file";
-  const name = escaped(path);
+  const name = escapeControls(path);
   if (stats.uid !== 0 && stats.uid !== uid)
     throw new OutboxError(
       "permission",
@@ -88,7 +85,7 @@ function contents(file: string, descriptor: number): Uint8Array {
     if (count === 0) return room.subarray(0, length);
     length += count;
     if (length > LARGEST)
-      throw new OutboxError("settings", `the settings file ${escaped(file)} is larger than 256 KiB`, "name the right file");
+      throw new OutboxError("settings", `the settings file ${escapeControls(file)} is larger than 256 KiB`, "name the right file");
     if (length === room.length) {
       const larger = new Uint8Array(Math.min(room.length * 2, LARGEST) + 1);
       larger.set(room);
@@ -102,8 +99,8 @@ function attempt<T>(path: string, act: () => T): T {
     return act();
   } catch (error) {
     if (error instanceof OutboxError) throw error;
-    const code = codeOf(error);
-    const name = escaped(path);
+    const code = refusedCode(error) || String(error);
+    const name = escapeControls(path);
     switch (code) {
       case "ENOENT":
         throw new OutboxError(
@@ -120,12 +117,12 @@ function attempt<T>(path: string, act: () => T): T {
       case "EPERM":
         throw new OutboxError(
           "permission",
-          `the settings file ${name} may not be read (${code})`,
+          `the settings file ${name} may not be read: ${refusedWords(error)}`,
           `chmod u+r ${quoted(name)}, or run as its owner`,
           { cause: error },
         );
       default:
-        throw new OutboxError("io", `cannot read the settings file ${name}: ${code}`, "", { cause: error });
+        throw new OutboxError("io", `cannot read the settings file ${name}: ${refusedWords(error)}`, "", { cause: error });
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Finds the program of an argv the way a shell does, or says why it cannot be started. Starts nothing. */
 import { accessSync, constants, statSync } from "node:fs";
+import { refusedCode } from "../core/refused.ts";
 
 /** Searched when no PATH is set: where every Unix keeps the programs that POSIX names. */
 const DEFAULT_PATH = "/usr/bin:/bin";
@@ -38,20 +39,14 @@ function troubleWith(path: string): string | null {
     accessSync(path, constants.X_OK);
     return null;
   } catch (error) {
-    switch (codeOf(error)) {
+    switch (refusedCode(error)) {
       case "ENOENT":
       case "ENOTDIR":
         return MISSING;
       case "EACCES":
         return "is not executable by this user (EACCES)";
       default:
-        return `cannot be looked at (${codeOf(error)})`;
+        return `cannot be looked at (${refusedCode(error) || String(error)})`;
     }
   }
-}
-
-/** The code of a system error, `ENOENT`; the message of any other. */
-export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
 }

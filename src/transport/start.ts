@@ -2,7 +2,8 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { ELEMENT_LIMIT } from "../core/element.ts";
 import type { Outcome } from "../core/outcome.ts";
-import { codeOf, lookUp } from "./look_up.ts";
+import { refusedCode } from "../core/refused.ts";
+import { lookUp } from "./look_up.ts";
 import type { Job } from "./transport.ts";
 
 export type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
@@ -76,7 +77,7 @@ const USE_STDIN = "leave {payload}, {body} and {text} out of the template and th
 
 /** What an error thrown at the start means. Exported for its table of tests: most of these cannot be had on demand. */
 export function notStarted(error: unknown, path: string): Outcome {
-  const code = codeOf(error);
+  const code = refusedCode(error);
   switch (code) {
     case "ENOENT":
     case "ENOTDIR":

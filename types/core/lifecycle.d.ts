@@ -6,8 +6,6 @@ import { type Backoff } from "./backoff.js";
 import type { Outcome, Report } from "./outcome.js";
 export declare const STATUSES: readonly ["pending", "delivering", "delivered", "acked", "dead_letter", "expired"];
 export type Status = (typeof STATUSES)[number];
-/** Statuses that only an operator's retry leaves, if anything does. */
-export declare const TERMINAL: readonly Status[];
 /** Every move there is (ADR-0059 D4, D5; DESIGN section 3). `from: null` is the row's birth. */
 export declare const EDGES: readonly [{
     readonly from: null;
@@ -116,7 +114,6 @@ export declare const EDGES: readonly [{
     readonly by: "operator";
 }];
 export type Reason = (typeof EDGES)[number]["reason"];
-export type MovedBy = (typeof EDGES)[number]["by"];
 /** Every reason once, in the order of the table. */
 export declare const REASONS: readonly Reason[];
 /** The last word of a reason: what people type and read. `max_attempts`. */

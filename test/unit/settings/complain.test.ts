@@ -22,7 +22,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ["dispatch:\n  routes: { 1.10: {} }", "F:2:13: a name that YAML reads as 1.1; write it in quotes"],
   ["dispatch:\n  routes: { ~: {} }", "F:2:13: a name that YAML reads as nothing; write it in quotes"],
   ["? [a]\n: b", "F:1:3: a name must be a word; a list or mapping stands here"],
-  ['"a\\nb\\e[2J": 1', 'F:1:1: "a\\nb\\u001b[2J" is no setting'],
+  ['"a\\nb\\e[2J": 1', 'F:1:1: "a\\x0ab\\x1b[2J" is no setting'],
   // Shapes.
   ["- a", "F:1:1: the file is a list, must be a mapping: names, each with a colon and a value"],
   ["hello", 'F:1:1: the file is "hello", must be a mapping: names, each with a colon and a value'],

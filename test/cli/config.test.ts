@@ -55,7 +55,7 @@ test("config check tells every mistake on a line of its own and exits 78", async
   const told = [
     `${file}:2:3: dispatch.timeot is no setting; did you mean timeout?`,
     `${file}:3:24: dispatch.notify_template[1] is "{delivr_to}", no placeholder; did you mean {deliver_to}?`,
-    `${file}:4:15: log.level is "\\x1b[2J", must be error, warn, info or debug`,
+    `${file}:4:15: log.level is "\\u001b[2J", must be error, warn, info or debug`,
   ];
   await place.run(["config", "check", "--config", file], { code: 78, stderr: told.map((line) => `outbox: ${line}\n`).join("") });
   const [answer] = await place.json(["config", "check", "--config", file], { code: 78 });

@@ -10,7 +10,7 @@ export interface Crew {
   /** Starts the command of a fresh claim; what it comes to appears in `finished`. */
   start(dispatch: Dispatch, plan: Plan): void;
   /** Gives a fresh claim back, because its command must not start any more. */
-  release(dispatch: Dispatch, plan: Plan): void;
+  release(dispatch: Dispatch, plan: Plan, why: string): void;
   /** Settlements that are not written yet, oldest first. Whoever writes them takes them out. */
   readonly finished: Settlement[];
   running(): number;
@@ -39,8 +39,8 @@ export function crew(clock: Clock, transport: Transport, kill: AbortSignal, ring
       running.add(dispatch.seq);
       void attempt(transport, kill, dispatch, plan).then((outcome) => finish(dispatch, plan, outcome));
     },
-    release(dispatch, plan) {
-      finish(dispatch, plan, { kind: "released", error: "the runner was stopped before the command started", exhausted: false });
+    release(dispatch, plan, why) {
+      finish(dispatch, plan, { kind: "released", error: why, exhausted: false });
     },
     finished,
     running: () => running.size,

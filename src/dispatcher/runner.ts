@@ -76,6 +76,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
   const store = connection(seams.open);
   const lasting = trouble(clock, tell);
   const parts: TickSeams = {
+    clock,
     connection: store,
     crew: hands,
     stuck: refused,

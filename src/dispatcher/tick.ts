@@ -1,6 +1,7 @@
 /** One pass: write what finished, claim what may start, start it. Everything that moves a row goes through here. */
 import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
+import type { Clock } from "../core/seams.ts";
 import type { Exchange, Exchanged, Settlement } from "../store/store.ts";
 import type { Connection } from "./connection.ts";
 import type { Crew } from "./crew.ts";
@@ -10,6 +11,7 @@ import { type Counters, countSettled, countTaken, type Tell } from "./report.ts"
 import type { Stuck } from "./stuck.ts";
 
 export interface TickSeams {
+  readonly clock: Clock;
   readonly connection: Connection;
   readonly crew: Crew;
   readonly stuck: Stuck;
@@ -130,9 +132,11 @@ function claimOf(
   };
 }
 
-function taken({ counters, tell, crew, stop }: TickSeams, plan: Plan, row: Dispatch): void {
+function taken({ clock, counters, tell, crew, stop }: TickSeams, plan: Plan, row: Dispatch): void {
   countTaken(counters, row);
   if (row.status !== "delivering") tell({ kind: "ended", dispatch: row });
-  else if (stop.aborted) crew.release(row, plan);
+  else if (stop.aborted) crew.release(row, plan, "the runner was stopped before the command started");
+  // This process was frozen meanwhile: by now the row may be another runner's.
+  else if (row.next_attempt_at <= clock.now()) crew.release(row, plan, "the lease was over before the command started");
   else crew.start(row, plan);
 }

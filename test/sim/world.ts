@@ -62,6 +62,10 @@ export interface Runner {
   now(): void;
   /** SIGKILL. */
   kill(): void;
+  /** SIGSTOP, and SIGCONT so many milliseconds later. */
+  freeze(ms: number): void;
+  /** Whether it was ever frozen. */
+  wasFrozen(): boolean;
   isAlive(): boolean;
   wake(): void;
   /** The database fails at the next exchanges: before the commit, or it dies (`kill`) before or after it. */
@@ -118,8 +122,12 @@ export function world(): World {
     const events: Event[] = [];
     const mishaps: Mishap[] = [];
     const wakers: (() => void)[] = [];
-    /** What a dead runner waits for never comes. */
-    const alive = <T>(value: T): Promise<T> => (life.signal.aborted ? new Promise(() => {}) : Promise.resolve(value));
+    let thaw: Promise<void> | null = null;
+    /** What a dead runner waits for never comes, and what a frozen one waits for comes when it goes on. */
+    const alive = async <T>(value: T): Promise<T> => {
+      await thaw;
+      return life.signal.aborted ? new Promise<T>(() => {}) : value;
+    };
     const seams = {
       clock: {
         ...clock,
@@ -149,6 +157,10 @@ export function world(): World {
       stop: () => stop.abort("SIGTERM"),
       now: () => now.abort("SIGTERM"),
       kill: () => life.abort(),
+      freeze: (ms) => {
+        thaw = clock.sleep(ms);
+      },
+      wasFrozen: () => thaw !== null,
       isAlive: () => !life.signal.aborted,
       wake: () => wakers.forEach((wake) => wake()),
       mishaps,

@@ -15,13 +15,13 @@ const FAULT = /^outbox: no dispatch\.notify_template configured; nothing of it i
 const TRUE = ["/bin/true"];
 
 describe("run --once", () => {
-  test("makes the database, delivers nothing and says nothing", async () => {
+  test.concurrent("makes the database, delivers nothing and says nothing", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: TRUE } });
     await place.run(ONCE);
     expect(existsSync(place.database)).toBeTrue();
     await place.run([...ONCE, "--json"], { stdout: NOTHING });
   });
-  test("prints one JSON line with the five counts", async () => {
+  test.concurrent("prints one JSON line with the five counts", async () => {
     using place = new Workstation().settings({
       dispatch: {
         notify_template: sh("exit 0"),
@@ -42,7 +42,7 @@ describe("run --once", () => {
     });
     expect(place.row(5)).toMatchObject({ status: "pending", attempt: 0 });
   });
-  test("hands the command the envelope and the row, and its database to work on", async () => {
+  test.concurrent("hands the command the envelope and the row, and its database to work on", async () => {
     using place = new Workstation();
     place.settings({
       dispatch: {
@@ -75,13 +75,13 @@ describe("run --once", () => {
     ]);
     expect(place.lines("env").filter((line) => line.startsWith("OUTBOX_ORDERING_KEY"))).toEqual([]);
   });
-  test("tries each row once, also without a backoff", async () => {
+  test.concurrent("tries each row once, also without a backoff", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: sh("exit 1"), backoff: { base: 0 } } });
     await place.enqueue({}, {});
     expect(await place.drain()).toMatchObject({ attempted: 2, retried: 2 });
     expect(await place.drain()).toMatchObject({ attempted: 2, retried: 2 });
   });
-  test("waits a backoff for the acknowledgement and dies of the last one that does not come", async () => {
+  test.concurrent("waits a backoff for the acknowledgement and dies of the last one that does not come", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: TRUE } });
     await place.enqueue({ ack_required: true, max_attempts: 1 });
     expect(await place.drain()).toMatchObject({ attempted: 1, delivered: 1 });
@@ -112,7 +112,7 @@ describe("a message that kills its runner every time", () => {
 });
 
 describe("a fault", () => {
-  test("of a missing template spends nothing, is told once and is exit 78; rows still expire", async () => {
+  test.concurrent("of a missing template spends nothing, is told once and is exit 78; rows still expire", async () => {
     using place = new Workstation();
     await place.enqueue({}, {}, { expires_at: 4_000_000_000 });
     place.sql("UPDATE dispatch_outbox SET expires_at = created_at, next_attempt_at = created_at WHERE seq = 3");
@@ -123,13 +123,13 @@ describe("a fault", () => {
       ["expired", 0],
     ]);
   });
-  test("is a failed attempt with on_config_error: fail", async () => {
+  test.concurrent("is a failed attempt with on_config_error: fail", async () => {
     using place = new Workstation().settings({ dispatch: { on_config_error: "fail" } });
     await place.enqueue({});
     expect(await place.drain()).toMatchObject({ attempted: 1, retried: 1 });
     expect(place.row(1)).toMatchObject({ status: "pending", attempt: 1, last_error: "no dispatch.notify_template configured" });
   });
-  test("of a missing command names it and the PATH, and stops no other route", async () => {
+  test.concurrent("of a missing command names it and the PATH, and stops no other route", async () => {
     using place = new Workstation().settings({
       dispatch: { notify_template: TRUE, routes: { other: { notify_template: ["no-such-command"], env: { PATH: "/usr/bin" } } } },
     });
@@ -140,7 +140,7 @@ describe("a fault", () => {
       ["delivered", 1],
     ]);
   });
-  test("that shows only at the start gives the attempts back and puts the rows off", async () => {
+  test.concurrent("that shows only at the start gives the attempts back and puts the rows off", async () => {
     using place = new Workstation();
     const script = place.file("script");
     writeFileSync(script, "#!/no/such/interpreter\n", { mode: 0o755 });
@@ -151,7 +151,7 @@ describe("a fault", () => {
     expect(place.history().filter(({ status }) => status === "delivering")).toHaveLength(2);
     for (const row of place.rows().slice(0, 2)) expect(row.next_attempt_at - row.updated_at).toBeCloseTo(30, 1);
   });
-  test("of the machine, out of files, releases what could not start, is told once and is exit 75", async () => {
+  test.concurrent("of the machine, out of files, releases what could not start, is told once and is exit 75", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: sh("sleep 0.3"), concurrency: 100 } });
     await place.enqueue(...Array.from({ length: 40 }, (_, at) => ({ deliver_to: `seat-${at}` })));
     const { code, stdout, stderr } = await place.sh("ulimit -n 60; exec outbox run --once --json");
@@ -166,7 +166,7 @@ describe("a fault", () => {
   });
 });
 
-test("a kind without a route is retried once with a warning, then dies; with one attempt it dies at once", async () => {
+test.concurrent("a kind without a route is retried once with a warning, then dies; with one attempt it dies at once", async () => {
   using place = new Workstation().settings({ dispatch: { routes: { known: { notify_template: TRUE } } } });
   await place.enqueue({}, { max_attempts: 1 }, { kind: "known" });
   await place.run(ONCE, {
@@ -180,7 +180,7 @@ test("a kind without a route is retried once with a warning, then dies; with one
 });
 
 describe("the exit code says what is wrong", () => {
-  test.each([
+  test.concurrent.each([
     ["a directory that is missing", ["--db", "nowhere/outbox.db"], 74, /there is no directory/],
     ["a file that is no database", ["--db", "text"], 74, /not a database/],
     ["a database of another program", ["--db", "foreign.db"], 74, /belongs to another program/],
@@ -198,7 +198,7 @@ describe("the exit code says what is wrong", () => {
     new Database(place.file("newer.db")).run("UPDATE dispatch_schema SET version = 9");
     await place.run([...ONCE, ...flags], { code, stderr: new RegExp(`^outbox: .*${stderr.source}.*\n$`) });
   });
-  test("for the service too, where waiting does not help", async () => {
+  test.concurrent("for the service too, where waiting does not help", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: TRUE } });
     await place.enqueue({});
     place.sql("UPDATE dispatch_schema SET version = 9");
@@ -206,7 +206,7 @@ describe("the exit code says what is wrong", () => {
     place.settingsText("dispach: {}\n");
     await place.run(["run"], { code: 78, stderr: /^outbox: .*dispach.*\n$/ });
   });
-  test("also when the counts cannot be written; a reader who has gone is no trouble", async () => {
+  test.concurrent("also when the counts cannot be written; a reader who has gone is no trouble", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: TRUE } });
     expect(await place.sh("outbox run --once --json > /dev/full")).toEqual({
       code: 74,

@@ -13,6 +13,7 @@ export function sh(script: string): readonly string[] {
 
 /** A place with a settings file and direct sight of its database. */
 export class Workstation extends Place {
+  readonly #children: Bun.Subprocess[] = [];
   readonly settingsFile = join(this.home, ".config/outbox/settings.yaml");
 
   /** Writes the settings file. JSON is YAML. */
@@ -81,7 +82,24 @@ export class Workstation extends Place {
 
   /** Starts `outbox` in the background. */
   background(...args: readonly string[]): Background {
-    return background([BINARY, ...args], this);
+    const stderr = this.file(`stderr-${crypto.randomUUID()}`);
+    appendFileSync(stderr, "");
+    const streams = { stdin: "ignore", stdout: "ignore", stderr: Bun.file(stderr) } as const;
+    const child = Bun.spawn([BINARY, ...args], { cwd: this.home, env: this.env(), ...streams });
+    this.#children.push(child);
+    return {
+      pid: child.pid,
+      exited: child.exited.then(() => child.exitCode),
+      hasExited: () => child.exitCode !== null || child.signalCode !== null,
+      said: () => readFileSync(stderr, "utf8"),
+      kill: (signal) => child.kill(signal),
+    };
+  }
+
+  /** A test that failed leaves no runner behind. */
+  override [Symbol.dispose](): void {
+    for (const child of this.#children) child.kill("SIGKILL");
+    super[Symbol.dispose]();
   }
 
   /** Runs what is due and answers with the counts; nothing may be said. */
@@ -97,19 +115,6 @@ export interface Background {
   /** What it has said so far. */
   said(): string;
   kill(signal: NodeJS.Signals): void;
-}
-
-function background(argv: readonly string[], place: Workstation): Background {
-  const stderr = place.file(`stderr-${crypto.randomUUID()}`);
-  appendFileSync(stderr, "");
-  const child = Bun.spawn([...argv], { cwd: place.home, env: place.env(), stdin: "ignore", stdout: "ignore", stderr: Bun.file(stderr) });
-  return {
-    pid: child.pid,
-    exited: child.exited.then(() => child.exitCode),
-    hasExited: () => child.exitCode !== null || child.signalCode !== null,
-    said: () => readFileSync(stderr, "utf8"),
-    kill: (signal) => child.kill(signal),
-  };
 }
 
 /** Waits for a condition; the test's own time limit ends a wait in vain. */

@@ -67,6 +67,16 @@ describe("run --once", () => {
     const { counters } = await drained(place, { concurrency: 1, fallback: route({ policy: AT_ONCE }) });
     expect(counters).toMatchObject({ attempted: 1, retried: 1 });
   });
+  test("tries each row once although the clock is set back by less than the rows have waited", async () => {
+    const place = world();
+    for (const seq of [1, 2, 3]) {
+      enter(place.db, {}, place.clock.now() - 7_200);
+      place.script.set(seq, [FAIL, FAIL, FAIL]);
+    }
+    place.clock.at(20, () => place.clock.step(-3_600));
+    const { counters } = await drained(place, { concurrency: 1, fallback: route({ policy: AT_ONCE }) });
+    expect(counters).toMatchObject({ attempted: 3, retried: 3 });
+  });
   test("never runs more commands than it may", async () => {
     const place = filled(...Array.from({ length: 9 }, () => [OK]));
     await drained(place, { concurrency: 2 });
@@ -124,6 +134,31 @@ describe("run", () => {
     expect(row(place.db, 1)).toMatchObject({ status: "delivering", attempt: 1 });
     await pass(place, 2);
     expect(row(place.db, 1)).toMatchObject({ status: "delivered", attempt: 2 });
+  });
+});
+
+describe("a runner that was frozen until its lease was over", () => {
+  test("changes nothing, and what it came to is not counted", async () => {
+    const place = filled([FAIL, { outcome: "ok", ms: 9_000 }]);
+    const frozen = place.runner("once");
+    await pass(place, 0.01);
+    frozen.freeze(20_000);
+    await pass(place, 16);
+    place.runner("forever");
+    await pass(place, 1);
+    expect(row(place.db, 1)).toMatchObject({ status: "delivering", attempt: 2 });
+    expect(await place.clock.until(frozen.ran)).toMatchObject({ trouble: null, counters: { attempted: 1, retried: 0 } });
+    expect(row(place.db, 1)).toMatchObject({ status: "delivering", attempt: 2 });
+    await pass(place, 9);
+    expect(row(place.db, 1)).toMatchObject({ status: "delivered", attempt: 2 });
+  });
+  test("starts nothing that it claimed before", async () => {
+    const place = filled([OK, OK]);
+    const frozen = place.runner("once");
+    frozen.freeze(20_000); // its first claim is made, and is on its way back from the database
+    expect(await place.clock.until(frozen.ran)).toMatchObject({ trouble: null, counters: { attempted: 1, delivered: 0 } });
+    expect(place.commands).toEqual([]);
+    expect(row(place.db, 1)).toMatchObject({ status: "pending", attempt: 0, reason_code: "dispatch.pending.released" });
   });
 });
 
@@ -299,6 +334,15 @@ describe("a fault", () => {
     expect(trouble).toMatchObject({ kind: "settings", message: 'route "other": no such command' });
     expect(kinds(runner).filter((kind) => kind !== "fault")).toEqual(["ended", "settled"]);
     expect(kinds(runner).filter((kind) => kind === "fault")).toHaveLength(1);
+  });
+  test("keeps no row from dying that has used all its sends", async () => {
+    const place = world();
+    enter(place.db, { max_attempts: 1, ack_required: true }, place.clock.now());
+    await drained(place);
+    await pass(place, 61);
+    const { counters } = await drained(place, { fallback: route({ fault: () => "no such command" }) });
+    expect(counters).toEqual({ attempted: 1, delivered: 0, dead_letter: 1, expired: 0, retried: 0 });
+    expect(row(place.db, 1)).toMatchObject({ status: "dead_letter", reason_code: "dispatch.dead_letter.ack_timeout" });
   });
   test("that shows only at the start gives the attempt back and stops its route for a backoff, told once while it lasts", async () => {
     const fault: Act = { outcome: "fault", ms: 0 };

@@ -68,6 +68,10 @@ export interface Runner {
   now(): void;
   /** SIGKILL. */
   kill(): void;
+  /** SIGSTOP, and SIGCONT so many milliseconds later. */
+  freeze(ms: number): void;
+  /** Whether it was ever frozen. */
+  wasFrozen(): boolean;
   isAlive(): boolean;
   wake(): void;
   /** The first database fails at the next exchanges: before the commit, or it dies (`kill`) before or after it. */
@@ -138,8 +142,12 @@ export function world({ databases: count = 1, acts = () => ({ outcome: "ok", ms:
     const troubles = databases.map((): Mishap[] => []);
     const [mishaps = []] = troubles;
     const wakers: (() => void)[] = [];
-    /** What a dead runner waits for never comes. */
-    const alive = <T>(value: T): Promise<T> => (life.signal.aborted ? new Promise(() => {}) : Promise.resolve(value));
+    let thaw: Promise<void> | null = null;
+    /** What a dead runner waits for never comes, and what a frozen one waits for comes when it goes on. */
+    const alive = async <T>(value: T): Promise<T> => {
+      await thaw;
+      return life.signal.aborted ? new Promise<T>(() => {}) : value;
+    };
     const seams = {
       clock: {
         ...clock,
@@ -178,6 +186,10 @@ export function world({ databases: count = 1, acts = () => ({ outcome: "ok", ms:
       stop: () => stop.abort("SIGTERM"),
       now: () => now.abort("SIGTERM"),
       kill: () => life.abort(),
+      freeze: (ms) => {
+        thaw = clock.sleep(ms);
+      },
+      wasFrozen: () => thaw !== null,
       isAlive: () => !life.signal.aborted,
       wake: () => wakers.forEach((wake) => wake()),
       mishaps,

@@ -137,13 +137,14 @@ describe("run", () => {
   });
 });
 
-describe("a runner that was frozen until its lease was over", () => {
+// Its process still lives on this host, so others leave it one lease more: 30 s in all.
+describe("a runner that was frozen until its lease was over, and one lease more", () => {
   test("changes nothing, and what it came to is not counted", async () => {
     const place = filled([FAIL, { outcome: "ok", ms: 9_000 }]);
     const frozen = place.runner("once");
     await pass(place, 0.01);
-    frozen.freeze(20_000);
-    await pass(place, 16);
+    frozen.freeze(35_000);
+    await pass(place, 31);
     place.runner("forever");
     await pass(place, 1);
     expect(row(place.db, 1)).toMatchObject({ status: "delivering", attempt: 2 });
@@ -152,13 +153,23 @@ describe("a runner that was frozen until its lease was over", () => {
     await pass(place, 9);
     expect(row(place.db, 1)).toMatchObject({ status: "delivered", attempt: 2 });
   });
-  test("starts nothing that it claimed before", async () => {
-    const place = filled([OK, OK]);
+  test("starts nothing that it claimed before and another runner has taken over", async () => {
+    const place = filled([{ outcome: "ok", ms: 9_000 }]);
     const frozen = place.runner("once");
-    frozen.freeze(20_000); // its first claim is made, and is on its way back from the database
-    expect(await place.clock.until(frozen.ran)).toMatchObject({ trouble: null, counters: { attempted: 1, delivered: 0 } });
-    expect(place.commands).toEqual([]);
-    expect(row(place.db, 1)).toMatchObject({ status: "pending", attempt: 0, reason_code: "dispatch.pending.released" });
+    frozen.freeze(35_000); // its first claim is made, and is on its way back from the database
+    await pass(place, 31);
+    const other = place.runner("forever");
+    expect(await place.clock.until(frozen.ran)).toMatchObject({ counters: { delivered: 0 } });
+    await pass(place, 10);
+    expect(place.commands.map(({ runner }) => runner)).toEqual([other.name]);
+    expect(row(place.db, 1)).toMatchObject({ status: "delivered", attempt: 2 });
+  });
+  test("starts what it claimed before and nobody took over, with a lease that is new", async () => {
+    const place = filled([OK]);
+    const frozen = place.runner("once");
+    frozen.freeze(20_000);
+    expect(await place.clock.until(frozen.ran)).toMatchObject({ trouble: null, counters: { attempted: 1, delivered: 1 } });
+    expect(place.commands).toHaveLength(1);
   });
 });
 

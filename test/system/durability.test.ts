@@ -61,7 +61,7 @@ test("the directory that holds a new name is synced: those of new directories, a
   const directory = dirname(place.database);
   const made = [place.home, join(place.home, ".local"), join(place.home, ".local/state"), directory];
   expect(seen.slice(0, made.length)).toEqual(made);
-  expect(seen.slice(made.length).every((path) => path.startsWith(`${place.database}`) || path === directory)).toBeTrue();
+  expect(seen.slice(made.length).every((path) => path.startsWith(place.database) || path === directory)).toBeTrue();
 });
 
 test("the copy of an older schema is synced before it has its name, and the name after it", () => {

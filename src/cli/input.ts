@@ -1,5 +1,7 @@
 /** Reading what a FILE flag names, `-` being stdin. Bounded, and strict about UTF-8: a replaced byte is a changed message. */
+import { closeSync, openSync, readSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
+import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
 import { homeOf } from "../settings/locate.ts";
 import { expanded } from "../settings/place.ts";
 import type { Io } from "./io.ts";
@@ -14,7 +16,7 @@ export async function readBytes(io: Io, name: string, limitBytes: number): Promi
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of path === null ? io.stdin() : Bun.file(path).stream()) {
+    for await (const chunk of path === null ? io.stdin() : piecesOf(path)) {
       size += chunk.length;
       if (size > limitBytes) break;
       chunks.push(chunk);
@@ -24,6 +26,34 @@ export async function readBytes(io: Io, name: string, limitBytes: number): Promi
   }
   if (size > limitBytes) throw new OutboxError("data", `${what} holds more than ${limitBytes} bytes`, "send less, or raise limits.payload");
   return joined(chunks, size);
+}
+
+/** Whatever can be read: files, pipes, devices. A stream of Bun's denies access to devices (1.4.5). Reading waits as `cat` does. */
+function* piecesOf(path: string): Generator<Uint8Array> {
+  const descriptor = openSync(path, "r");
+  try {
+    for (;;) {
+      const piece = new Uint8Array(PIECE_BYTES);
+      const length = readSome(descriptor, piece);
+      if (length === 0) return;
+      yield piece.subarray(0, length);
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+const PIECE_BYTES = 65_536;
+
+/** What stands behind a name such as /dev/stdin may have been made non-blocking by its maker. */
+function readSome(descriptor: number, into: Uint8Array): number {
+  for (;;) {
+    try {
+      return readSync(descriptor, into);
+    } catch (error) {
+      if (refusedCode(error) !== "EAGAIN") throw error;
+      Bun.sleepSync(2);
+    }
+  }
 }
 
 /** @throws OutboxError `data` when it is not valid UTF-8 */
@@ -61,12 +91,12 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
 }
 
 function unreadable(what: string, error: unknown): OutboxError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = refusedCode(error);
   // What never was there is the caller's data, not a failing disk: nothing was stored, and trying again is pointless.
-  if (code === "ENOENT" || code === "ENOTDIR")
-    return new OutboxError("data", `cannot read ${what}: there is no such file`, "check the path");
-  if (code === "EISDIR") return new OutboxError("data", `cannot read ${what}: it is a directory`, "name a file");
-  if (code === "EACCES" || code === "EPERM")
-    return new OutboxError("permission", `cannot read ${what}: access was denied`, "check owner and mode");
-  return new OutboxError("io", `cannot read ${what}: ${error instanceof Error ? error.message : String(error)}`, "", { cause: error });
+  if (code === "ENOENT") return new OutboxError("data", `cannot read ${what}: there is no such file`, "check the path");
+  const text = `cannot read ${what}: ${refusedWords(error)}`;
+  if (["ENOTDIR", "ENAMETOOLONG", "ELOOP"].includes(code)) return new OutboxError("data", text, "check the path", { cause: error });
+  if (code === "EISDIR") return new OutboxError("data", text, "name a file", { cause: error });
+  if (isDenied(error)) return new OutboxError("permission", text, "check owner and mode", { cause: error });
+  return new OutboxError("io", text, "", { cause: error });
 }

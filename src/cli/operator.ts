@@ -23,14 +23,14 @@ export function operate(args: Args, io: Io, verb: Verb): Promise<number> {
   return onDatabase(args, io, async (store) => {
     const terms = { actor: `uid ${io.uid}`, dryRun: args.on("dry-run") };
     const tally = { changed: 0, refused: 0 };
-    /** Under both its names, what was changed. */
+    /** Under both its names, what was changed or refused. */
     const done = new Set<string | number>();
     for (const word of new Set(args.words)) {
       const ref = parseRef(word);
       if (ref !== null && done.has("id" in ref ? ref.id : ref.seq)) continue;
       const result: OperatorOutcome = ref === null ? { outcome: "not_found" } : await verb.apply(store, ref, terms, tally.changed);
+      if (result.outcome !== "not_found") done.add(result.row.seq).add(result.row.id);
       if (result.outcome === "changed") {
-        done.add(result.row.seq).add(result.row.id);
         tally.changed += 1;
       } else {
         tally.refused += 1;

@@ -51,9 +51,21 @@ export function databaseOf(args: Args, io: Io, settings: Settings): Database {
 /** The database that flag or environment name by its path; null when the settings decide. An empty variable counts as unset. */
 export function namedDatabase(args: Args, io: Io): string | null {
   const flag = args.text("db");
-  if (flag !== undefined) return pathFrom(io, flag);
+  if (flag !== undefined) return databasePath(io, "--db", flag);
   const variable = io.env["OUTBOX_DB"];
-  return args.text("source") !== undefined || variable === undefined || variable === "" ? null : pathFrom(io, variable);
+  return args.text("source") !== undefined || variable === undefined || variable === "" ? null : databasePath(io, "OUTBOX_DB", variable);
+}
+
+/** @throws OutboxError `usage` for what SQLite and other programs take for something else than the name of a file */
+function databasePath(io: Io, from: string, text: string): string {
+  const what =
+    text === ":memory:"
+      ? "a database in memory, which nobody could read again"
+      : /^file:|^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+        ? "an address"
+        : null;
+  if (what === null) return pathFrom(io, text);
+  throw new OutboxError("usage", `${from} ${text} is ${what}`, `name a file; one that is really called so is ./${text}`);
 }
 
 export interface NamedDatabase extends Database {

@@ -1,5 +1,6 @@
 /** From the flags of `enqueue`, or a line of its batch, to a checked request. */
 import { attemptsFor, MAX_ATTEMPTS_LIMIT } from "../core/backoff.ts";
+import { formatDuration } from "../core/duration.ts";
 import { OutboxError } from "../core/errors.ts";
 import { members, objectProblem, trimJson } from "../core/json.ts";
 import { checkRequest, type CheckedRequest, type EnqueueRequest } from "../core/request.ts";
@@ -114,7 +115,7 @@ function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): Asked
         lines.push(line);
       }
     } catch (error) {
-      if (!(error instanceof OutboxError)) throw error;
+      if (!(error instanceof OutboxError) || error.kind === "usage") throw error;
       throw new OutboxError("data", `batch line ${line}: ${error.message}; nothing was stored`, error.hint);
     }
     start = end + 1;
@@ -147,6 +148,16 @@ function request(fields: Partial<EnqueueRequest>, body: string | undefined, wish
   );
 }
 
+/** Both the flag and the backoff of the settings are right, and do not go together: the flag asked last. */
 function attempts(retryForMs: number, policy: RoutePolicy): number {
-  return attemptsFor(retryForMs, policy.backoff);
+  try {
+    return attemptsFor(retryForMs, policy.backoff);
+  } catch (error) {
+    if (!(error instanceof OutboxError)) throw error;
+    throw new OutboxError(
+      "usage",
+      `--retry-for ${formatDuration(retryForMs)} cannot be met: ${error.message.replace("retry_for", "it")}`,
+      "name a shorter time, or use --max-attempts",
+    );
+  }
 }

@@ -1,6 +1,7 @@
 /** The real streams. Written with blocking calls to the descriptors: what `out` returns from has left the process. */
 import { writeSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
+import { refusedCode, refusedWords } from "../core/refused.ts";
 import { hostClock, hostEntropy, hostZone } from "../host.ts";
 import { type Interrupts, type Io, StdoutClosed, type Terminal } from "./io.ts";
 
@@ -34,11 +35,8 @@ function writeOut(text: string): void {
   try {
     writeAll(1, text);
   } catch (error) {
-    const code = errorCode(error);
-    if (code === "EPIPE") throw new StdoutClosed("stdout is closed");
-    throw new OutboxError("io", `cannot write to stdout: ${code === "ENOSPC" ? "no space left on the device" : code}`, "", {
-      cause: error,
-    });
+    if (refusedCode(error) === "EPIPE") throw new StdoutClosed("stdout is closed");
+    throw new OutboxError("io", `cannot write to stdout: ${refusedWords(error)}`, "", { cause: error });
   }
 }
 
@@ -49,7 +47,7 @@ function writeAll(fd: number, text: string): void {
     try {
       at += writeSync(fd, bytes, at);
     } catch (error) {
-      if (errorCode(error) !== "EAGAIN") throw error;
+      if (refusedCode(error) !== "EAGAIN") throw error;
       Bun.sleepSync(2);
     }
   }
@@ -65,8 +63,4 @@ function findTerminal(env: Io["env"]): Terminal {
     columns: stdout ? process.stdout.columns || 80 : null,
     color: stdout && !noColor,
   };
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : String(error);
 }

@@ -2,10 +2,11 @@
 import { parseRef } from "../core/dispatch.ts";
 import { parseDuration } from "../core/duration.ts";
 import { OutboxError } from "../core/errors.ts";
-import { STATUSES, type Status } from "../core/lifecycle.ts";
+import { REASONS, shortReason, STATUSES, type Status } from "../core/lifecycle.ts";
 import { nearest } from "../core/nearest.ts";
 import { parseTime } from "../core/time.ts";
 import type { Io } from "./io.ts";
+import { escapeControls, shortened } from "./output.ts";
 import type { Args } from "./parse.ts";
 
 /** Nine digits are more than any of these flags can use. */
@@ -30,7 +31,33 @@ export function duration(args: Args, flag: string): number | undefined {
 /** A time in epoch seconds. `past`: a duration means that long ago. */
 export function time(args: Args, flag: string, io: Io, past = false): number | undefined {
   const text = args.text(flag);
-  return text === undefined ? undefined : named(flag, () => parseTime(text, { now: io.clock.now(), zone: io.zone, past }));
+  if (text === undefined) return undefined;
+  let isLocal = false;
+  const zone = { utcOffsetS: (epochS: number): number => ((isLocal = true), io.zone.utcOffsetS(epochS)) };
+  const epochS = named(flag, () => parseTime(text, { now: io.clock.now(), zone, past }));
+  if (isLocal) warnOfZone(io);
+  return epochS;
+}
+
+/** The system takes a zone that it does not know for UTC without a word. */
+function warnOfZone(io: Io): void {
+  const name = io.env["TZ"] ?? "";
+  if (name === "" || warned.has(io) || isZone(name.replace(/^:/, ""))) return;
+  warned.add(io);
+  io.err(
+    escapeControls(
+      `outbox: TZ "${shortened(name)}" is no time zone known here, so local times are read as UTC; name one such as Europe/Berlin, or write the time with its offset`,
+    ),
+  );
+}
+const warned = new WeakSet<Io>();
+
+function isZone(name: string): boolean {
+  try {
+    return Intl.DateTimeFormat("en", { timeZone: name }) instanceof Intl.DateTimeFormat;
+  } catch {
+    return false;
+  }
 }
 
 /** A time given as `--not-before T` or `--delay D` from now; the parser lets only one of them through. */
@@ -48,6 +75,21 @@ export function statuses(args: Args): readonly Status[] {
       "usage",
       `--status "${text}" is no status`,
       meant === null ? `one of ${STATUSES.join(", ")}` : `did you mean ${meant}?`,
+    );
+  });
+}
+
+/** Reasons by their last word, as lists print them. */
+export function reasons(args: Args): readonly string[] {
+  const known = [...new Set(REASONS.map(shortReason))];
+  return args.list("reason").map((text) => {
+    if (known.includes(text)) return text;
+    const hint = REASONS.some((reason) => reason === text) ? `write its last word alone: ${shortReason(text)}` : null;
+    const meant = nearest(text, known);
+    throw new OutboxError(
+      "usage",
+      `--reason "${text}" is no reason`,
+      hint ?? (meant === null ? `one of ${known.join(", ")}` : `did you mean ${meant}?`),
     );
   });
 }

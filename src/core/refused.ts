@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENODEV: "there is no such device",
   ENOENT: "there is no such file or directory",
   ENOMEM: "the machine is out of memory",
-  ENOSPC: "the disk is full",
+  ENOSPC: "no space left on the device",
   ENOTDIR: "a part of its path is not a directory",
   ENXIO: "there is no such device, or nobody is at its other end",
   EOPNOTSUPP: "it cannot be opened as a file",

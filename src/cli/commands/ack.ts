@@ -41,5 +41,11 @@ function wanted(args: Args, io: Io): { readonly id: string; readonly token: stri
       "ack needs ID and TOKEN: OUTBOX_ID is not set",
       "give both; only a delivered command has them in its environment",
     );
+  if (fromEnv.token === "")
+    throw new OutboxError(
+      "usage",
+      "ack needs ID and TOKEN: OUTBOX_ACK_TOKEN is not set",
+      "give both; only a message that asks for an acknowledgement has a token",
+    );
   return fromEnv;
 }

@@ -2,6 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutboxError } from "../../core/errors.ts";
+import { isDenied, refusedCode, refusedWords } from "../../core/refused.ts";
 import { loadSettings } from "../../settings/complain.ts";
 import { namedFile, userFile } from "../../settings/locate.ts";
 import { skeleton } from "../../settings/skeleton.ts";
@@ -14,6 +15,11 @@ import { choiceOf } from "../place.ts";
 
 export function run(args: Args, io: Io): Promise<number> {
   const [word] = args.words;
+  if (word === "-") {
+    io.out(skeleton());
+    return Promise.resolve(OK);
+  }
+  if (word === "") throw new OutboxError("usage", "init names no file", "give the path of a settings file, or none for the usual one");
   const named = word === undefined ? (namedFile(choiceOf(args, io))?.path ?? null) : pathFrom(io, word);
   const file = named ?? userFile(io.env);
   // A directory that somebody named and that is not there is a typing error; the usual one may be missing.
@@ -49,12 +55,12 @@ function attempt(path: string, act: () => void): void {
   try {
     act();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = refusedCode(error);
     if (code === "EEXIST") throw new OutboxError("no", `${path} exists already, and is left as it is`, "edit it, or name another file");
     if (code === "ENOENT" || code === "ENOTDIR")
       throw new OutboxError("io", `cannot write ${path}: its directory does not exist`, "make it first");
-    if (code === "EACCES" || code === "EPERM" || code === "EROFS")
-      throw new OutboxError("permission", `cannot write ${path}: ${code}`, "name a file in a directory of your own");
-    throw new OutboxError("io", `cannot write ${path}: ${code}`, "", { cause: error });
+    const what = `cannot write ${path}: ${refusedWords(error)}`;
+    if (isDenied(error)) throw new OutboxError("permission", what, "name a file in a directory of your own", { cause: error });
+    throw new OutboxError("io", what, "", { cause: error });
   }
 }

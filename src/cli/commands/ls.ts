@@ -9,7 +9,7 @@ import { type Column, jsonLine, table } from "../output.ts";
 import type { Args } from "../parse.ts";
 import { onDatabase } from "../place.ts";
 import { listedJson } from "../rows.ts";
-import { afterSeq, statuses, time, wholeNumber } from "../values.ts";
+import { afterSeq, reasons, statuses, time, wholeNumber } from "../values.ts";
 
 type Row = Awaited<ReturnType<Store["list"]>>[number];
 
@@ -55,7 +55,7 @@ function selectionOf(args: Args, io: Io): Selection {
     to: args.list("to"),
     dedupKey: args.list("dedup-key"),
     orderingKey: args.list("ordering-key"),
-    reason: args.list("reason"),
+    reason: reasons(args),
   };
   const given = Object.fromEntries(Object.entries(lists).filter(([, values]) => values.length > 0));
   return { ...given, ...(since === undefined ? {} : { since }), ...(before === undefined ? {} : { before }) };

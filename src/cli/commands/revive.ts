@@ -1,7 +1,7 @@
 /** `outbox revive`: one heartbeat a seat, once for each epoch (ADR-0059 D6). */
 import { OutboxError } from "../../core/errors.ts";
 import { checkRequest } from "../../core/request.ts";
-import { DEFAULT_REVIVAL_TTL_S, revivalRequests } from "../../core/revival.ts";
+import { DEFAULT_REVIVAL_TTL_S, revivalRequests, type RevivalTerms } from "../../core/revival.ts";
 import { MAX_TIME } from "../../core/time.ts";
 import { policyFor } from "../../settings/settings.ts";
 import { handIn, quickSettings } from "../handin.ts";
@@ -13,18 +13,31 @@ import { duration, timeOrDelay } from "../values.ts";
 export async function run(args: Args, io: Io): Promise<number> {
   if (args.words.some((seat) => seat.includes("\ufffd"))) throw replaced("a seat");
   const ttlMs = duration(args, "ttl");
-  const wanted = revivalRequests(args.words, {
+  const terms = {
     resetEpoch: resetEpoch(args),
     ttlS: ttlMs === undefined ? DEFAULT_REVIVAL_TTL_S : ttlMs / 1_000,
     maxAttempts: maxAttempts(args),
     notBefore: timeOrDelay(args, "not-before", "delay", io),
-  });
+  };
+  checkOrder(args, terms);
+  const wanted = revivalRequests(args.words, terms);
   const { settings } = await quickSettings(args, io);
   const requests = wanted.map((request) => {
     const policy = policyFor(settings, request.kind) ?? settings.dispatch.default;
     return checkRequest(request, { payloadBytes: settings.limits.payloadBytes, maxAttempts: policy.maxAttempts });
   });
   return handIn(args, io, settings, requests);
+}
+
+/** @throws OutboxError `usage` when they would expire before they may be sent */
+function checkOrder(args: Args, { resetEpoch: reset, ttlS, notBefore }: RevivalTerms): void {
+  if (notBefore === undefined || reset === 0 || reset + ttlS > notBefore) return;
+  const start = args.text("delay") === undefined ? "not-before" : "delay";
+  throw new OutboxError(
+    "usage",
+    `--reset-epoch and --ttl end the heartbeats before --${start} lets them begin`,
+    "an expiry lies after the first attempt",
+  );
 }
 
 function resetEpoch(args: Args): number {

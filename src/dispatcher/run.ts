@@ -1,5 +1,6 @@
 /** Taking turns: `runOnce` drains what was due at its start, `runForever` goes on until it is stopped. */
 import { OutboxError } from "../core/errors.ts";
+import { isLasting } from "../store/refusal.ts";
 import { HEARTBEAT_MS, newerSchema, type Ran, type Runner, type RunnerSeams, startRunner } from "./runner.ts";
 import type { Source } from "./sources.ts";
 
@@ -21,14 +22,14 @@ export async function runOnce(seams: RunnerSeams): Promise<Ran> {
   return runner.end(trouble ?? outdated(runner) ?? runner.fault());
 }
 
-/** Goes on until it is stopped, or until a database becomes newer than this binary. */
+/** Goes on until it is stopped, until a database becomes newer than this binary, or where none could be opened to begin with. */
 export async function runForever(seams: RunnerSeams): Promise<Ran> {
   const runner = startRunner(seams, false);
   for (;;) {
     if ((await runner.pass()) === "moved") continue;
-    // Newer already at the start: told and passed over. Where nothing else is to be drained another binary is needed.
-    const refused = runner.sources.filter((source) => !source.hasAnswered() && source.error()?.kind === "settings");
-    if (refused.length === runner.sources.length) return runner.end(refused[0]?.error() ?? null);
+    // Refused at the start for good: told and passed over. Where nothing else is to be drained, somebody has to see to it first.
+    const refused = runner.sources.flatMap((source) => (source.hasAnswered() ? [] : (source.error() ?? [])));
+    if (refused.length === runner.sources.length && refused.every(isLasting)) return runner.end(refused[0] ?? null);
     const newer = outdated(runner);
     if (newer !== null) for (const source of runner.sources) source.retire();
     if (newer === null && !seams.stop.aborted) await idle(runner, seams);

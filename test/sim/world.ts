@@ -243,6 +243,9 @@ function listening(db: Database, store: Store, deaf: boolean): Store {
   };
 }
 
+/** As SQLite says it of a disk. */
+const DISK = Object.assign(new Error("disk I/O error"), { name: "SQLiteError", errno: 10 });
+
 /** A store whose exchanges go wrong as planned. */
 function shaky(store: Store, mishaps: Mishap[], life: AbortController, alive: <T>(value: T) => Promise<T>): Store {
   return {
@@ -252,7 +255,7 @@ function shaky(store: Store, mishaps: Mishap[], life: AbortController, alive: <T
       const mishap = mishaps.shift() ?? "none";
       if (mishap === "kill before") life.abort();
       if (life.signal.aborted) return new Promise(() => {});
-      if (mishap === "busy" || mishap === "io") throw new OutboxError(mishap, `simulated ${mishap}`);
+      if (mishap === "busy" || mishap === "io") throw new OutboxError(mishap, `simulated ${mishap}`, "", { cause: DISK });
       const exchanged = await store.exchange(terms);
       if (typeof mishap === "function") mishap();
       if (mishap === "kill after") life.abort();

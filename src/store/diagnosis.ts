@@ -97,7 +97,7 @@ function companionsDenied(path: string): Situation | null {
   const names = denied.map(quoted).join(" ");
   return [
     "permission",
-    `: its companion ${denied.map((each) => basename(each)).join(" and ")} cannot be written`,
+    `: ${denied.map((each) => basename(each)).join(" and ")} beside it cannot be written`,
     isOurs ? `chmod 600 ${names}` : `chown it to this user, or run outbox as its owner: ${names}`,
   ];
 }

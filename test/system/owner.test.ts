@@ -1,8 +1,8 @@
 /** Files that belong to somebody else. `scripts/system.ts` runs this; giving a file away needs root. */
 import { expect, test } from "bun:test";
-import { chownSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Place } from "../cli/outbox.ts";
+import { BINARY, Place, type Result } from "../cli/outbox.ts";
 
 /** A user that is neither root nor, on any usual machine, anybody. */
 const SOMEBODY = 54_321;
@@ -22,4 +22,28 @@ test("a settings file that another user owns stops enqueue, and nothing is store
   chownSync(settings, SOMEBODY, SOMEBODY);
   await place.run(["--config", "settings.yaml", ...ENQUEUE], { code: 77, stderr: /owned by another user/ });
   expect(await Bun.file(place.database).exists()).toBe(false);
+});
+
+test("companions that kept the mode of a database which was read-only are named, with what mends them", async () => {
+  using place = new Place();
+  // The binary may lie where others cannot reach it.
+  const binary = join(place.home, "binary");
+  copyFileSync(BINARY, binary);
+  chownSync(place.home, SOMEBODY, SOMEBODY);
+  const database = join(place.home, "o.db");
+  const start = (...args: readonly string[]): Result => {
+    const command = ["setpriv", `--reuid=${SOMEBODY}`, `--regid=${SOMEBODY}`, "--clear-groups", binary, "--db", database, ...args];
+    const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd: place.home, env: place.env(), stdio: ["ignore", "pipe", "pipe"] });
+    return { code: exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+  expect(start(...ENQUEUE).code).toBe(0);
+  chmodSync(database, 0o400);
+  expect(start("ls").code).toBe(0);
+  expect(statSync(`${database}-shm`).mode & 0o777).toBe(0o400);
+  chmodSync(database, 0o600);
+  const { code, stderr } = start(...ENQUEUE);
+  expect(code).toBe(77);
+  expect(stderr).toMatch(/^outbox: database \S+: (o\.db-wal and )?o\.db-shm beside it cannot be written; chmod 600 .*\S+\/o\.db-shm\n$/);
+  expect(Bun.spawnSync(["/bin/sh", "-c", stderr.slice(stderr.indexOf("chmod"))]).exitCode).toBe(0);
+  expect(start(...ENQUEUE).code).toBe(0);
 });

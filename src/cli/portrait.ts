@@ -87,7 +87,7 @@ interface Seen {
 function attempts(history: readonly Transition[], view: View): readonly string[] {
   return history.flatMap((transition) => {
     const seen = nested(transition.metadata) as Seen | null;
-    if (typeof seen !== "object" || seen === null || typeof seen.duration_ms !== "number") return [];
+    if (typeof seen !== "object" || seen === null || typeof seen.duration_ms !== "number") return vanished(transition, view);
     const end = typeof seen.signal === "string" ? `signal ${seen.signal}` : typeof seen.exit === "number" ? `exit ${seen.exit}` : "over";
     return [
       escapeControls(
@@ -97,6 +97,16 @@ function attempts(history: readonly Transition[], view: View): readonly string[]
       ...(typeof seen.tail === "string" && seen.tail !== "" ? [`${INDENT}| …`, ...outputLines(seen.tail)] : []),
     ];
   });
+}
+
+/** An attempt of which nobody heard any more shows in the move that found its lease over. */
+function vanished({ previous_status, reason_summary, reason_code, metadata, created_at }: Transition, { zone }: View): readonly string[] {
+  if (previous_status !== "delivering") return [];
+  const told = /\bthe runner of attempt (\d+)( of \d+)? vanished$/.exec(reason_summary)?.[1];
+  // What an operator cancelled had no runner any more either.
+  const cancelled = shortReason(reason_code) === "cancelled" ? (nested(metadata) as Seen | null)?.attempt : undefined;
+  const attempt = told ?? cancelled;
+  return attempt === undefined ? [] : [`attempt ${String(attempt)}: its runner vanished, ${formatTime(created_at, zone)}`];
 }
 
 function outputLines(output: unknown): readonly string[] {

@@ -1,6 +1,7 @@
 /** What a runner tells, in words. Whatever needs a person is a warning or an error; the rest is for the log of `run`. */
 import type { Dispatch } from "../core/dispatch.ts";
 import { shortDuration } from "../core/duration.ts";
+import { firstLine } from "../core/first_line.ts";
 import { type Move, shortReason } from "../core/lifecycle.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Event } from "../dispatcher/report.ts";
@@ -125,10 +126,4 @@ function fields(dispatch: Dispatch): Line["fields"] {
 
 function routeText(route: string | null): string {
   return route === null ? "" : `route "${route}": `;
-}
-
-/** A log line is one line; the whole text is in the history. */
-function firstLine(text: string): string {
-  const [line = ""] = text.split("\n");
-  return line.length > 200 || line.length < text.length ? `${line.slice(0, 200).replace(/[\uD800-\uDBFF]$/, "")} …` : line;
 }

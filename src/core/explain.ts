@@ -1,6 +1,7 @@
 /** What happens to a dispatch next, and why, in a few words. Pure: the row and the time say it. */
 import type { Dispatch } from "./dispatch.ts";
 import { shortDuration } from "./duration.ts";
+import { firstLine } from "./first_line.ts";
 import { shortReason } from "./lifecycle.ts";
 
 export type Explainable = Pick<
@@ -57,12 +58,13 @@ function pending(row: Explainable, now: number, situation: Situation): string {
   const late = now - row.next_attempt_at;
   const when = late >= 0 ? "now" : `in ${until(row.next_attempt_at, now)}`;
   const reason = shortReason(row.reason_code);
-  if (reason === "transport_ok")
-    return row.attempt >= row.max_attempts ? `dead letter ${when} unless acknowledged` : `again ${when} unless acknowledged`;
-  if (row.attempt >= row.max_attempts) return `dead letter ${when}: all attempts are used`;
+  const isUsedUp = row.attempt >= row.max_attempts;
+  if (isUsedUp) return reason === "transport_ok" ? `dead letter ${when} unless acknowledged` : `dead letter ${when}: all attempts are used`;
+  const isFirst = reason === "enqueued" || reason === "operator_retry";
   // One that has been due for long waits for a runner rather than for the next tick.
-  if (reason === "enqueued" || reason === "operator_retry") return late < 1 ? `due ${when}` : `due for ${shortDuration(late * 1_000)}`;
-  return because(`again ${when}`, row);
+  const send = late >= 1 ? `due for ${shortDuration(late * 1_000)}` : `${isFirst ? "due" : "again"} ${when}`;
+  if (reason === "transport_ok") return `${send} unless acknowledged`;
+  return isFirst ? send : because(send, row);
 }
 
 function afterItsRunner(row: Explainable, now: number, situation: Situation): string {
@@ -79,7 +81,7 @@ function blocked(row: Explainable, now: number, { waits_for, held_by, open_until
 }
 
 function because(what: string, row: Explainable): string {
-  return row.last_error === null ? what : `${what}: ${row.last_error}`;
+  return row.last_error === null ? what : `${what}: ${firstLine(row.last_error)}`;
 }
 
 function until(epochS: number, now: number): string {

@@ -193,3 +193,19 @@ test("an absurdly long ID is answered in one readable line", async () => {
     expect(stderr.length).toBeLessThan(2_000);
   }
 });
+
+test("an error of many lines is its first line in a list, and an attempt whose runner vanished is one in show", async () => {
+  using place = new Workstation().settings({ dispatch: { notify_template: sh("kill -9 $PPID; sleep 5") } });
+  await place.enqueue({ max_attempts: 2 });
+  await place.start(["run", "--once"]);
+  place.ageLeases();
+  const long = "x".repeat(2_500);
+  place.settings({ dispatch: { notify_template: sh(`(echo ${long}; echo more) >&2; exit 1`) } });
+  await place.start(["run", "--once"]);
+  const shown = await place.run(["show", "1"], { stdout: /./ });
+  expect(shown).toMatch(/^ {2}attempt 1: its runner vanished, \d{4}-.*$/m);
+  expect(shown).toMatch(/^ {2}attempt 2: exit 1 after /m);
+  const lines = (await place.run(["ls"], { stdout: /./ })).split("\n");
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(300);
+  expect(lines[1]).toContain(" …");
+});

@@ -42,8 +42,8 @@ export interface TableStyle {
   readonly color: boolean;
 }
 
-/** Narrowest that an elastic column becomes. */
-const LEAST_WIDTH = 8;
+/** Narrowest that an elastic column becomes: where there is room, and where there is none. From 60 columns on every list fits. */
+const LEAST_WIDTHS = [8, 4];
 const GAP = "  ";
 
 /** Lays out rows under a header. Cells are escaped here; widths are those of a terminal (wide characters count two). */
@@ -62,15 +62,19 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
   return [style.color ? bold(header) : header, ...cells.map(line)].map((text) => `${text}\n`).join("");
 }
 
-/** Takes single columns off the widest elastic one until all fit, or nothing more can be taken. */
 function fit(natural: readonly number[], columns: readonly Column[], width: number): readonly number[] {
-  const widths = [...natural];
+  return LEAST_WIDTHS.reduce((widths, least) => narrowed(widths, columns, width, least), natural);
+}
+
+/** Takes single columns off the widest elastic one until all fit, or nothing more can be taken. */
+function narrowed(before: readonly number[], columns: readonly Column[], width: number, least: number): readonly number[] {
+  const widths = [...before];
   let surplus = widths.reduce((sum, each) => sum + each, GAP.length * (widths.length - 1)) - width;
   for (; surplus > 0; surplus--) {
     let widest = -1;
     for (const [at, column] of columns.entries()) {
       const own = widths[at] ?? 0;
-      if (column.elastic === true && own > LEAST_WIDTH && (widest === -1 || own > (widths[widest] ?? 0))) widest = at;
+      if (column.elastic === true && own > least && (widest === -1 || own > (widths[widest] ?? 0))) widest = at;
     }
     if (widest === -1) break;
     widths[widest] = (widths[widest] ?? 0) - 1;

@@ -105,8 +105,8 @@ function vanished({ previous_status, reason_summary, reason_code, metadata, crea
   const told = /\bthe runner of attempt (\d+)( of \d+)? vanished$/.exec(reason_summary)?.[1];
   // What an operator cancelled had no runner any more either.
   const cancelled = shortReason(reason_code) === "cancelled" ? (nested(metadata) as Seen | null)?.attempt : undefined;
-  const attempt = told ?? cancelled;
-  return attempt === undefined ? [] : [`attempt ${String(attempt)}: its runner vanished, ${formatTime(created_at, zone)}`];
+  const attempt = told ?? (typeof cancelled === "number" ? cancelled : undefined);
+  return attempt === undefined ? [] : [`attempt ${attempt}: its runner vanished, ${formatTime(created_at, zone)}`];
 }
 
 function outputLines(output: unknown): readonly string[] {
@@ -118,8 +118,8 @@ function outputLines(output: unknown): readonly string[] {
 function historyTable(history: readonly Transition[], view: View): readonly string[] {
   const columns = [
     { title: "TIME" },
-    { title: "STATUS" },
-    { title: "REASON" },
+    { title: "STATUS", elastic: true },
+    { title: "REASON", elastic: true },
     { title: "BY", elastic: true },
     { title: "SUMMARY", elastic: true },
   ] as const;
@@ -134,7 +134,12 @@ function historyTable(history: readonly Transition[], view: View): readonly stri
 }
 
 function auditTable(audit: readonly AdminEvent[], view: View): readonly string[] {
-  const columns = [{ title: "TIME" }, { title: "ACTION" }, { title: "ACTOR", elastic: true }, { title: "DETAILS", elastic: true }] as const;
+  const columns = [
+    { title: "TIME" },
+    { title: "ACTION", elastic: true },
+    { title: "ACTOR", elastic: true },
+    { title: "DETAILS", elastic: true },
+  ] as const;
   return indented(
     columns,
     audit.map((each) => [formatTime(each.created_at, view.zone), each.action, each.actor, each.details]),

@@ -29,8 +29,8 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
       return (await asked.command.load()).run(asked.args, io);
     case "help": {
       const { commandHelp, overview } = await import("./help.ts");
-      const { color } = io.terminal();
-      io.out(asked.command === null ? overview(color) : commandHelp(asked.command, color));
+      const terminal = io.terminal();
+      io.out(asked.command === null ? overview(terminal) : commandHelp(asked.command, terminal));
       return OK;
     }
     case "version": {
@@ -40,7 +40,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     }
     case "nothing": {
       const { overview } = await import("./help.ts");
-      io.err(overview(false).trimEnd());
+      io.err(overview({ columns: null, color: false }).trimEnd());
       return exitCode("usage");
     }
     default:

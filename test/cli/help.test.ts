@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { COMMANDS } from "../../src/cli/command.ts";
+import { commandHelp, overview } from "../../src/cli/help.ts";
 import { Place } from "./outbox.ts";
 
 const golden = async (name: string, text: string): Promise<void> => {
@@ -54,4 +55,12 @@ test.each([
   using place = new Place();
   await place.run([word], { code: 2, stderr });
   await place.run(["help", word], { code: 2, stderr });
+});
+
+test.each([40, 60, 79])("help fits a terminal of %d columns, but for the commands of its examples", (columns) => {
+  const terminal = { columns, color: false };
+  const texts = [overview(terminal), ...COMMANDS.map((command) => commandHelp(command, terminal))];
+  const examples = new Set(COMMANDS.flatMap((command) => command.examples.map(({ line }) => `  ${line}`)));
+  const lines = texts.flatMap((text) => text.split("\n")).filter((line) => !examples.has(line));
+  expect(lines.filter((line) => Bun.stringWidth(line) > columns)).toEqual([]);
 });

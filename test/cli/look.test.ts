@@ -209,3 +209,23 @@ test("an error of many lines is its first line in a list, and an attempt whose r
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(300);
   expect(lines[1]).toContain(" …");
 });
+
+test("every list fits a terminal of 60 columns", async () => {
+  using place = new Workstation().settings({ dispatch: { notify_template: sh("exit 1") } });
+  const long = { kind: "k".repeat(40), deliver_to: "d".repeat(40), ordering_key: "o".repeat(40), max_attempts: 1 };
+  await place.enqueue(long, { ...long, ordering_key: "p" });
+  await place.start(["run", "--once"]);
+  await place.run(["retry", "1"], { stdout: /./ });
+  await place.run(["hold", "--to", long.deliver_to, "--kind", long.kind, "--note", "n".repeat(60), "--for", "2d"], { stdout: /./ });
+  const printed = await place.sh(
+    `script -qec 'stty cols 60; export TERM=dumb; outbox ls; outbox hold; outbox config show; outbox show 1 | cat; outbox show 1' /dev/null`,
+  );
+  const tables = printed.stdout.replaceAll("\r", "").split("\n");
+  const history = tables.slice(tables.lastIndexOf("History"));
+  const lists = tables.slice(
+    0,
+    tables.findIndex((line) => line.startsWith("1  ")),
+  );
+  expect([...lists, ...history].filter((line) => Bun.stringWidth(line) > 60)).toEqual([]);
+  expect([lists.length > 20, history.length > 5]).toEqual([true, true]);
+});

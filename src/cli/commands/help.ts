@@ -7,7 +7,7 @@ import { type Args, findCommand } from "../parse.ts";
 
 export function run(args: Args, io: Io): Promise<number> {
   const [name] = args.words;
-  const { color } = io.terminal();
-  io.out(name === undefined ? overview(color) : commandHelp(findCommand(name, COMMANDS), color));
+  const terminal = io.terminal();
+  io.out(name === undefined ? overview(terminal) : commandHelp(findCommand(name, COMMANDS), terminal));
   return Promise.resolve(OK);
 }

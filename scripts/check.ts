@@ -32,11 +32,12 @@ interface Result {
 
 const scratch = mkdtempSync(join(tmpdir(), "outbox-check-"));
 try {
+  // The build early and what needs it next: those tests wait for processes and take longest.
   const results = await runAll([
-    ...looks(),
-    ...testRuns().filter((step) => !step.needsBuild),
     build(),
+    ...looks(),
     ...testRuns().filter((step) => step.needsBuild),
+    ...testRuns().filter((step) => !step.needsBuild),
   ]);
   const { passed, failed } = sum(results.map((result) => result.tally));
   process.exitCode = failed === 0 ? 0 : 1;
@@ -60,23 +61,30 @@ function build(): Step {
   return { name: "build", command: [bun, "scripts/build.ts"] };
 }
 
-/** One run for each directory of test/, found by looking, so that no test file can be forgotten; the tidiness rules first. */
+/**
+ * One run for each directory of test/, found by looking, so that no test file can be forgotten; one for each file of those that
+ * drive the built program, because side by side they wait for less.
+ */
 function testRuns(): Step[] {
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].toSorted();
-  const byRun = Map.groupBy(files, (file) =>
-    file === "test/tidy.test.ts" ? "tidy" : (/^test\/(\w+)\//.exec(file)?.[1] ?? "docs and build"),
-  );
+  const byRun = Map.groupBy(files, runOf);
   // These need the machine, not only the project: `npm run test:system`.
   byRun.delete("system");
   const early = ["tidy", "unit", "store", "sim"];
-  // Named, so that their absence is a failure; any other directory is run too.
-  const named = [...early, "cli", "crash"];
+  // Named, so that their absence is a failure; whatever else there is is run too.
+  const named = [...early, "cli/run", "crash/runners"];
   const names = [...named, ...[...byRun.keys()].filter((name) => !named.includes(name))];
   return names.map((name) => testRun(name, byRun.get(name) ?? [], early.includes(name)));
 }
 
+function runOf(file: string): string {
+  const [, directory, name] = /^test\/(\w+)\/(.*)\.test\.ts$/.exec(file) ?? [];
+  if (directory === undefined) return file === "test/tidy.test.ts" ? "tidy" : "docs and build";
+  return directory === "cli" || directory === "crash" ? `${directory}/${name}` : directory;
+}
+
 function testRun(name: string, files: readonly string[], early: boolean): Step {
-  const report = join(scratch, `${name}.xml`);
+  const report = join(scratch, `${name.replace("/", "-")}.xml`);
   const command = [
     bun,
     "test",
@@ -88,7 +96,7 @@ function testRun(name: string, files: readonly string[], early: boolean): Step {
   return { name, command, tests: { files, report }, ...(early ? {} : { needsBuild: true }) };
 }
 
-/** Runs the steps in order, as many at a time as there are cores; what needs the build starts after it. */
+/** Runs the steps in order, one more at a time than there are cores, since some wait; what needs the build starts after it. */
 async function runAll(steps: readonly Step[]): Promise<Result[]> {
   const built = Promise.withResolvers<boolean>();
   const waiting = [...steps];
@@ -100,7 +108,7 @@ async function runAll(steps: readonly Step[]): Promise<Result[]> {
       results.push(result);
     }
   };
-  await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker));
   return results;
 }
 
@@ -111,7 +119,7 @@ function notRun(step: Step): Result {
 
 async function runStep(step: Step): Promise<Result> {
   const started = performance.now();
-  const output = join(scratch, `${step.name}.txt`);
+  const output = join(scratch, `${step.name.replace("/", "-")}.txt`);
   // Without a file `bun test` would run all there are, and pass.
   const nothing = step.tests?.files.length === 0;
   const exitCode = nothing ? 1 : await run(step.command, output);

@@ -118,11 +118,25 @@ function copyBeside(path: string, version: number, copyTo: (db: Handle, target: 
   }
 }
 
+/** For this one switch SQLite does not always wait for a lock as it was told, so it is asked again. */
+async function switchToWal(db: Handle, busyMs: number): Promise<void> {
+  for (let left = busyMs; ; left -= WAL_AGAIN_MS) {
+    try {
+      statement(db, `PRAGMA journal_mode = WAL`).get({});
+      return;
+    } catch (error) {
+      if (sqliteCode(error) !== 5 || left <= 0) throw error;
+      await Bun.sleep(WAL_AGAIN_MS);
+    }
+  }
+}
+const WAL_AGAIN_MS = 20;
+
 /** An empty file, ours to fill: WAL stays set, the tables come in one transaction. */
 async function fill(db: Handle, terms: OpenTerms, steps: readonly string[]): Promise<void> {
   if (terms.missing === "refuse") throw missing(terms.path);
   if (!terms.checkPlace) await look(terms);
-  statement(db, `PRAGMA journal_mode = WAL`).get({});
+  await switchToWal(db, terms.busyMs);
   db.transaction(() => {
     if (ownership(db).whose === "nobody") install(db, steps);
   }).immediate();

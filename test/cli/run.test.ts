@@ -148,8 +148,10 @@ describe("a fault", () => {
     await place.enqueue({}, {}, {}, {});
     await place.run(ONCE, { code: 78, stderr: /^outbox: .*the interpreter in its first line does not exist \(ENOENT\); .*\n$/ });
     expect(place.rows().map(({ status, attempt }) => [status, attempt])).toEqual(Array.from({ length: 4 }, () => ["pending", 0]));
-    expect(place.history().filter(({ status }) => status === "delivering")).toHaveLength(2);
-    for (const row of place.rows().slice(0, 2)) expect(row.next_attempt_at - row.updated_at).toBeCloseTo(30, 1);
+    // As many as run at once, or fewer where the first shows the fault before the next is claimed; never one for each row.
+    const tried = place.history().filter(({ status }) => status === "delivering").length;
+    expect([1, 2]).toContain(tried);
+    for (const row of place.rows().slice(0, tried)) expect(row.next_attempt_at - row.updated_at).toBeCloseTo(30, 1);
   });
   test.concurrent("of the machine, out of files, releases what could not start, is told once and is exit 75", async () => {
     using place = new Workstation().settings({ dispatch: { notify_template: sh("sleep 0.3"), concurrency: 100 } });

@@ -49,7 +49,7 @@ export function screens(): { readonly documented: (text: string) => string; read
           ids.set(id, known);
           return known;
         })
-        .replaceAll(/\b\d+(?:ms|[smhd])(?:\d+(?:ms|[smhd]))*\b/g, "DURATION")
+        .replaceAll(/\b\d+(?:\.\d+)?(?:ms|[smhd])(?:\d+(?:ms|[smhd]))*\b/g, "DURATION")
         .replaceAll(/[ \t]+/g, " ")
         .replaceAll(/^ | $/gm, "")
         .trim();

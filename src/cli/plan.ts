@@ -7,6 +7,9 @@ import { type Loaded, policyFor, type RoutePolicy, type Settings } from "../sett
 import type { Transport } from "../transport/transport.ts";
 import type { Io } from "./io.ts";
 
+/** The fault of a route without a command, in the words of ADR-0059 D3. */
+export const NO_TEMPLATE = "no dispatch.notify_template configured";
+
 export interface PlanSeams {
   readonly io: Pick<Io, "env" | "clock">;
   readonly transport: Transport;
@@ -45,7 +48,7 @@ function routeOf(policy: RoutePolicy, settings: Settings, file: string | null, s
   return {
     fault:
       template === null || program === undefined
-        ? () => "no dispatch.notify_template configured"
+        ? () => NO_TEMPLATE
         : forAWhile(seams.io.clock, () => seams.transport.fault(program, environment({ ...seams.io.env, ...policy.env }))),
     message: (dispatch, database) => messageOf(dispatch, { ...shared, database, template: template ?? [] }),
     timeoutMs: policy.timeoutMs,

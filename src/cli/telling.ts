@@ -5,6 +5,7 @@ import { firstLine } from "../core/first_line.ts";
 import { type Move, shortReason } from "../core/lifecycle.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Event } from "../dispatcher/report.ts";
+import { NO_TEMPLATE } from "./plan.ts";
 
 export interface Line {
   readonly level: "error" | "warn" | "info" | "debug";
@@ -28,7 +29,7 @@ export function lineFor(event: Event): Line {
     case "fault":
       return {
         level: "error",
-        text: `${routeText(event.route)}${event.error}; nothing of it is sent, and no attempt is spent, until this is mended`,
+        text: `${routeText(event.route)}${event.error}; nothing of it is sent, and no attempt is spent, until this is mended${wayOut(event.error)}`,
         fields: { route: event.route },
       };
     case "fault over":
@@ -122,6 +123,11 @@ function name(dispatch: Dispatch): string {
 function fields(dispatch: Dispatch): Line["fields"] {
   const { seq, id, kind, deliver_to, attempt, max_attempts, status, reason_code } = dispatch;
   return { seq, id, kind, deliver_to, attempt, max_attempts, status, reason: reason_code };
+}
+
+/** Who has no settings yet needs more than to be told that they are missing. */
+function wayOut(error: string): string {
+  return error === NO_TEMPLATE ? "; outbox init writes a settings file to start from" : "";
 }
 
 function routeText(route: string | null): string {

@@ -10,7 +10,8 @@ setDefaultTimeout(30_000);
 
 const ONCE = ["run", "--once"];
 const NOTHING = '{"attempted":0,"delivered":0,"dead_letter":0,"expired":0,"retried":0}\n';
-const FAULT = /^outbox: no dispatch\.notify_template configured; nothing of it is sent, and no attempt is spent, until this is mended\n$/;
+const FAULT =
+  /^outbox: no dispatch\.notify_template configured; nothing of it is sent, and no attempt is spent, until this is mended; outbox init writes a settings file to start from\n$/;
 /** Takes the message. */
 const TRUE = ["/bin/true"];
 

@@ -143,6 +143,22 @@ test("run on a full disk starts nothing that it could not claim, and goes on whe
   }
 });
 
+test("a source on a full disk is told and skipped while the others are drained, and its rows are sent when there is room", async () => {
+  using place = new Workstation().settings({ dispatch: { notify_template: sh('echo "$OUTBOX_DB" >> "$HOME/log"') } });
+  await place.enqueue({});
+  using disk = smallDisk(place, 0);
+  place.settings({
+    database: place.database,
+    sources: { full: disk.database },
+    dispatch: { notify_template: sh('echo "$OUTBOX_DB" >> "$HOME/log"') },
+  });
+  await place.run(["run", "--once"], { code: 74, stderr: FULL });
+  expect(place.lines("log")).toEqual([place.database]);
+  disk.empty();
+  await place.run(["run", "--once"], { stderr: /^outbox: source full answers again\n$/ });
+  expect(place.lines("log")).toEqual([place.database, disk.database]);
+});
+
 test("run outlives a full disk: it says so and delivers when there is room", async () => {
   using place = new Workstation().settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"') }, run: { interval: "300ms" } });
   await place.enqueue({});

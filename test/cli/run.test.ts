@@ -163,8 +163,9 @@ describe("a fault", () => {
       stderr: "outbox: the machine is out of resources: ...; nothing is started for a while, and no attempt is spent\n",
     });
     const counts = JSON.parse(stdout) as { attempted: number; delivered: number };
-    expect(counts.attempted).toBe(40);
-    expect(counts.delivered).toBeWithin(1, 40);
+    // A claim that lasts long leaves the rest for the next one, and there is none after the machine has shown that it is out of files.
+    expect(counts.attempted).toBeWithin(counts.delivered + 1, 41);
+    expect(counts.delivered).toBeGreaterThan(0);
     expect(place.rows().filter(({ status, attempt }) => status === "pending" && attempt === 0)).toHaveLength(40 - counts.delivered);
   });
 });

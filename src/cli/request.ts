@@ -3,10 +3,12 @@ import { attemptsFor, MAX_ATTEMPTS_LIMIT } from "../core/backoff.ts";
 import { formatDuration } from "../core/duration.ts";
 import { OutboxError } from "../core/errors.ts";
 import { members, objectProblem, trimJson } from "../core/json.ts";
+import { type Origin, ORIGIN_FIELDS } from "../core/origin.ts";
 import { checkRequest, type CheckedRequest, type EnqueueRequest } from "../core/request.ts";
 import { policyFor, type RoutePolicy, type Settings } from "../settings/settings.ts";
 import { readBytes, utf8 } from "./input.ts";
 import type { Io } from "./io.ts";
+import { inherited } from "./origin.ts";
 import type { Args } from "./parse.ts";
 import { duration, timeOrDelay, wholeNumber } from "./values.ts";
 
@@ -19,6 +21,8 @@ interface Wish {
   /** JSON text of the body, if a flag gives one. */
   readonly body: string | undefined;
   readonly retryForMs: number | undefined;
+  /** What the environment says of a field of the origin that neither line nor flag names. @throws OutboxError `data` */
+  readonly inherited: (field: keyof Origin) => string | undefined;
 }
 
 /** What is to be entered. */
@@ -50,6 +54,10 @@ async function wishOf(args: Args, io: Io, settings: Settings): Promise<Wish> {
     session_id: argvText(args, "session-id"),
     schedule_run_id: argvText(args, "schedule-run-id"),
     emitter_role: argvText(args, "emitter-role"),
+    tenant_id: argvText(args, "tenant-id"),
+    user_id: argvText(args, "user-id"),
+    user_roles: argvText(args, "user-roles"),
+    correlation_id: argvText(args, "correlation-id"),
     ack_required: args.on("ack") ? true : undefined,
     max_attempts: maxAttempts(args),
     not_before: timeOrDelay(args, "not-before", "delay", io),
@@ -63,7 +71,12 @@ async function wishOf(args: Args, io: Io, settings: Settings): Promise<Wish> {
     throw new OutboxError("usage", `--${expiry} ends it before --${start} lets it begin`, "an expiry lies after the first attempt");
   }
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  return { fields: given, body: await bodyOf(args, io, settings.limits.payloadBytes), retryForMs: duration(args, "retry-for") };
+  return {
+    fields: given,
+    body: await bodyOf(args, io, settings.limits.payloadBytes),
+    retryForMs: duration(args, "retry-for"),
+    inherited: (field) => inherited(field, io),
+  };
 }
 
 /** @throws OutboxError `usage` */
@@ -138,11 +151,12 @@ function lineRequest(text: string, wish: Wish, settings: Settings): CheckedReque
 /** How often it is sent: as the request says, else as the flags say, else as its kind's route says. */
 function request(fields: Partial<EnqueueRequest>, body: string | undefined, wish: Wish, settings: Settings): CheckedRequest {
   const policy = policyFor(settings, fields.kind ?? "") ?? settings.dispatch.default;
+  const origin = Object.fromEntries(ORIGIN_FIELDS.map((field) => [field, fields[field] ?? wish.inherited(field)]));
   const counted = fields.max_attempts ?? undefined;
   const asked = counted === undefined && wish.retryForMs !== undefined ? { max_attempts: attempts(wish.retryForMs, policy) } : {};
   // kind and deliver_to may be missing in a batch line: checkRequest() says so.
   return checkRequest(
-    { ...fields, ...asked } as EnqueueRequest,
+    { ...fields, ...origin, ...asked } as EnqueueRequest,
     { payloadBytes: settings.limits.payloadBytes, maxAttempts: policy.maxAttempts },
     body,
   );

@@ -1,8 +1,9 @@
 /** How much one element of a command's argv may hold, and which message is too long for it. */
 import { textOf } from "./body.ts";
 import { envelopeBytes } from "./envelope.ts";
-import { bytesOf, type CheckedRequest } from "./request.ts";
+import type { CheckedRequest } from "./request.ts";
 import { placeholderOf } from "./template.ts";
+import { bytesOf } from "./text.ts";
 
 /** Longest argv element or `NAME=value`, in bytes: Linux takes 128 KiB with the NUL that ends it. Elsewhere it may be more; one limit is easier to explain. */
 export const ELEMENT_LIMIT = 131_071;

@@ -1,6 +1,7 @@
 /** The envelope handed to the transport: ADR-0059 D1, written once at enqueue and byte-identical on every attempt. */
 
-import { bytesOf, type CheckedRequest } from "./request.ts";
+import type { CheckedRequest } from "./request.ts";
+import { bytesOf } from "./text.ts";
 
 /** Existing consumers deserialise by this name. */
 const LION_CLASS = "lionagi.session.signal.DispatchSignal";

@@ -5,7 +5,11 @@
 import { DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS_LIMIT } from "./backoff.ts";
 import { OutboxError } from "./errors.ts";
 import { objectProblem, trimJson } from "./json.ts";
+import { keptRoles, type Origin, ORIGIN_FIELDS, originProblem } from "./origin.ts";
+import { bytesOf, textProblem } from "./text.ts";
 import { MAX_TIME } from "./time.ts";
+
+export { textProblem } from "./text.ts";
 
 export interface EnqueueRequest {
   readonly kind: string;
@@ -24,10 +28,18 @@ export interface EnqueueRequest {
   readonly session_id?: string | null | undefined;
   readonly schedule_run_id?: string | null | undefined;
   readonly emitter_role?: string | null | undefined;
+  /** With `user_id`, `user_roles` and `correlation_id` its origin: for whom, and as part of what. At most 64 characters. */
+  readonly tenant_id?: string | null | undefined;
+  /** At most 64 characters. */
+  readonly user_id?: string | null | undefined;
+  /** Separated by commas. 512 characters are kept, up to a comma. */
+  readonly user_roles?: string | null | undefined;
+  /** At most 64 characters. */
+  readonly correlation_id?: string | null | undefined;
 }
 
 /** A request whose every field is known to be storable. `body` is JSON text. */
-export interface CheckedRequest {
+export interface CheckedRequest extends Origin {
   readonly kind: string;
   readonly deliver_to: string;
   readonly body: string;
@@ -65,7 +77,15 @@ const TEXT_LIMITS = {
 } as const;
 type TextField = keyof typeof TEXT_LIMITS;
 
-const FIELDS: readonly string[] = [...Object.keys(TEXT_LIMITS), "body", "ack_required", "max_attempts", "expires_at", "not_before"];
+const FIELDS: readonly string[] = [
+  ...Object.keys(TEXT_LIMITS),
+  ...ORIGIN_FIELDS,
+  "body",
+  "ack_required",
+  "max_attempts",
+  "expires_at",
+  "not_before",
+];
 
 /**
  * Checks a request. A body that is already JSON text comes as `bodyJson` and is kept to the letter.
@@ -103,6 +123,10 @@ export function checkRequest(request: EnqueueRequest, limits: RequestLimits = DE
     session_id: optionalText(request.session_id, "session_id"),
     schedule_run_id: optionalText(request.schedule_run_id, "schedule_run_id"),
     emitter_role: optionalText(request.emitter_role, "emitter_role"),
+    tenant_id: originField(request, "tenant_id"),
+    user_id: originField(request, "user_id"),
+    user_roles: originField(request, "user_roles"),
+    correlation_id: originField(request, "correlation_id"),
     asked,
   };
 }
@@ -154,18 +178,13 @@ function optionalText(value: unknown, field: TextField): string | null {
   return value;
 }
 
-/** What is wrong with a stored text, or null. */
-export function textProblem(text: string, limitBytes: number): string | null {
-  if (text === "") return "is empty";
-  if (text.includes("\0")) return "holds a NUL character";
-  if (!text.isWellFormed()) return "is not valid Unicode (a lone surrogate)";
-  if (bytesOf(text) > limitBytes) return `has ${bytesOf(text)} bytes; the limit is ${limitBytes}`;
-  return null;
-}
-
-/** Length in bytes of UTF-8. */
-export function bytesOf(text: string): number {
-  return new TextEncoder().encode(text).length;
+function originField(request: EnqueueRequest, field: keyof Origin): string | null {
+  const value: unknown = request[field];
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "string") throw bad(`${field} is not a text`);
+  const problem = originProblem(field, value);
+  if (problem !== null) throw bad(`${field} ${problem}`);
+  return field === "user_roles" ? keptRoles(value) : value;
 }
 
 function attemptsField(value: unknown): number {

@@ -1,6 +1,7 @@
 /** Revival heartbeats: one `revival_ping` for each seat, so that something wakes it after its limit was reset (ADR-0059 D6). */
 import { OutboxError } from "./errors.ts";
-import { type EnqueueRequest, textProblem } from "./request.ts";
+import type { EnqueueRequest } from "./request.ts";
+import { textProblem } from "./text.ts";
 import { MAX_TIME } from "./time.ts";
 
 /** How long a heartbeat is worth sending after the reset, in seconds, unless told (ADR-0059 D6). */

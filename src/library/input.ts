@@ -1,7 +1,7 @@
 /** What a program passes, checked where the types alone would have to be believed: a wrong value must not become a silent default. */
 import { type DispatchRef, parseRef } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
-import { textProblem } from "../core/request.ts";
+import { textProblem } from "../core/text.ts";
 import { MAX_TIME } from "../core/time.ts";
 
 /** What a named value has to be. */

@@ -1,6 +1,7 @@
 /** Entering a dispatch: the row and, by trigger, its first history row, in the caller's transaction (ADR-0059 D2). */
 import type { Answer, Dispatch } from "../core/dispatch.ts";
 import { envelope, hasBody } from "../core/envelope.ts";
+import type { Origin } from "../core/origin.ts";
 import type { CheckedRequest } from "../core/request.ts";
 import { invariant } from "../core/errors.ts";
 import type { Entropy } from "../core/seams.ts";
@@ -25,6 +26,7 @@ type Entered = Pick<
   | "payload"
   | "session_id"
   | "schedule_run_id"
+  | keyof Origin
   | "created_at"
   | "reason_code"
 >;
@@ -74,7 +76,7 @@ function byDedupKey(db: Handle, dedupKey: string): Entered | null {
   return statement<Entered>(
     db,
     `SELECT seq, id, status, attempt, max_attempts, next_attempt_at, expires_at, ack_token, kind, deliver_to, ordering_key,
-       ack_required, payload, session_id, schedule_run_id, created_at, reason_code
+       ack_required, payload, session_id, schedule_run_id, tenant_id, user_id, user_roles, correlation_id, created_at, reason_code
      FROM main.dispatch_outbox WHERE dedup_key = $dedup_key AND dedup_key IS NOT NULL`,
   ).get({ dedup_key: dedupKey });
 }
@@ -96,6 +98,10 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
     ack_token: ackToken,
     session_id: request.session_id,
     schedule_run_id: request.schedule_run_id,
+    tenant_id: request.tenant_id,
+    user_id: request.user_id,
+    user_roles: request.user_roles,
+    correlation_id: request.correlation_id,
     created_at: createdAt,
     expires_at: request.expires_at,
     reason_summary: `enqueued kind=${request.kind}`,
@@ -113,9 +119,9 @@ function insert(db: Handle, request: CheckedRequest, now: number, entropy: Entro
   const entered = statement<{ seq: number }>(
     db,
     `INSERT INTO main.dispatch_outbox (id, kind, deliver_to, payload, dedup_key, ordering_key, max_attempts, next_attempt_at, ack_required, ack_token,
-       session_id, schedule_run_id, created_at, expires_at, updated_at, reason_code, reason_summary, source, actor)
+       session_id, schedule_run_id, tenant_id, user_id, user_roles, correlation_id, created_at, expires_at, updated_at, reason_code, reason_summary, source, actor)
      VALUES ($id, $kind, $deliver_to, $payload, $dedup_key, $ordering_key, $max_attempts, $next_attempt_at, $ack_required, $ack_token,
-       $session_id, $schedule_run_id, $created_at, $expires_at, $created_at, 'dispatch.pending.enqueued', $reason_summary, 'system', 'enqueue_dispatch')
+       $session_id, $schedule_run_id, $tenant_id, $user_id, $user_roles, $correlation_id, $created_at, $expires_at, $created_at, 'dispatch.pending.enqueued', $reason_summary, 'system', 'enqueue_dispatch')
      RETURNING seq`,
   ).get(row);
   invariant(entered !== null, "an INSERT that succeeds returns its row");
@@ -155,6 +161,10 @@ function differences(first: Entered, request: CheckedRequest): string[] {
     session_id: first.session_id === request.session_id,
     schedule_run_id: first.schedule_run_id === request.schedule_run_id,
     emitter_role: emitterRole === request.emitter_role,
+    tenant_id: first.tenant_id === request.tenant_id,
+    user_id: first.user_id === request.user_id,
+    user_roles: first.user_roles === request.user_roles,
+    correlation_id: first.correlation_id === request.correlation_id,
   };
   const always = ["ack_required"];
   return Object.keys(same).filter((field) => same[field] === false && (always.includes(field) || request.asked.has(field)));

@@ -22,6 +22,10 @@ describe("enqueue()", () => {
       session_id: "s-1",
       schedule_run_id: "r-1",
       emitter_role: "scheduler",
+      tenant_id: "acme",
+      user_id: "u-1",
+      user_roles: "reader,writer",
+      correlation_id: "c-1",
     });
     expect(answer).toEqual({
       id: expect.stringMatching(/^d[0-9a-f]{31}$/),
@@ -53,10 +57,10 @@ describe("enqueue()", () => {
       unresolved: 0,
       session_id: "s-1",
       schedule_run_id: "r-1",
-      tenant_id: null,
-      user_id: null,
-      user_roles: null,
-      correlation_id: null,
+      tenant_id: "acme",
+      user_id: "u-1",
+      user_roles: "reader,writer",
+      correlation_id: "c-1",
       last_error: null,
       created_at: T0,
       expires_at: T0 + 600,
@@ -220,6 +224,8 @@ describe("a duplicate", () => {
     [{ ordering_key: "x" }, ["ordering_key"]],
     [{ schedule_run_id: "x" }, ["schedule_run_id"]],
     [{ emitter_role: "x" }, ["emitter_role"]],
+    [{ tenant_id: "x", user_id: "x" }, ["tenant_id", "user_id"]],
+    [{ user_roles: "x", correlation_id: "x" }, ["user_roles", "correlation_id"]],
     [{ kind: "pong", body: {}, emitter_role: "x" }, ["kind", "body", "emitter_role"]],
   ] as const)("that asks for %p differs in %p", (asked, differs) => {
     const db = memory();

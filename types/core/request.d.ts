@@ -1,3 +1,5 @@
+import { type Origin } from "./origin.js";
+export { textProblem } from "./text.js";
 export interface EnqueueRequest {
     readonly kind: string;
     readonly deliver_to: string;
@@ -15,9 +17,17 @@ export interface EnqueueRequest {
     readonly session_id?: string | null | undefined;
     readonly schedule_run_id?: string | null | undefined;
     readonly emitter_role?: string | null | undefined;
+    /** With `user_id`, `user_roles` and `correlation_id` its origin: for whom, and as part of what. At most 64 characters. */
+    readonly tenant_id?: string | null | undefined;
+    /** At most 64 characters. */
+    readonly user_id?: string | null | undefined;
+    /** Separated by commas. 512 characters are kept, up to a comma. */
+    readonly user_roles?: string | null | undefined;
+    /** At most 64 characters. */
+    readonly correlation_id?: string | null | undefined;
 }
 /** A request whose every field is known to be storable. `body` is JSON text. */
-export interface CheckedRequest {
+export interface CheckedRequest extends Origin {
     readonly kind: string;
     readonly deliver_to: string;
     readonly body: string;
@@ -46,7 +56,3 @@ export declare const DEFAULT_LIMITS: RequestLimits;
  * @throws OutboxError `data`, naming the field
  */
 export declare function checkRequest(request: EnqueueRequest, limits?: RequestLimits, bodyJson?: string): CheckedRequest;
-/** What is wrong with a stored text, or null. */
-export declare function textProblem(text: string, limitBytes: number): string | null;
-/** Length in bytes of UTF-8. */
-export declare function bytesOf(text: string): number;

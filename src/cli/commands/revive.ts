@@ -6,6 +6,7 @@ import { MAX_TIME } from "../../core/time.ts";
 import { policyFor } from "../../settings/settings.ts";
 import { handIn, quickSettings } from "../handin.ts";
 import type { Io } from "../io.ts";
+import { inheritedOrigin } from "../origin.ts";
 import type { Args } from "../parse.ts";
 import { maxAttempts, replaced } from "../request.ts";
 import { duration, timeOrDelay } from "../values.ts";
@@ -20,7 +21,8 @@ export async function run(args: Args, io: Io): Promise<number> {
     notBefore: timeOrDelay(args, "not-before", "delay", io),
   };
   checkOrder(args, terms);
-  const wanted = revivalRequests(args.words, terms);
+  const origin = inheritedOrigin(io);
+  const wanted = revivalRequests(args.words, terms).map((request) => ({ ...request, ...origin }));
   const { settings } = await quickSettings(args, io);
   const requests = wanted.map((request) => {
     const policy = policyFor(settings, request.kind) ?? settings.dispatch.default;

@@ -40,6 +40,10 @@ const enqueue: CommandSpec = {
     "expires-in": { kind: "string", value: "D", about: "Do not send once this long has passed", group: "Time" },
     "expires-at": { kind: "string", value: "T", about: "Do not send at or after this time", group: "Time" },
     ...WHEN,
+    "tenant-id": { kind: "string", value: "ID", about: "Tenant for whom it is sent, else $OUTBOX_TENANT_ID", group: "Origin" },
+    "user-id": { kind: "string", value: "ID", about: "User for whom it is sent, else $OUTBOX_USER_ID", group: "Origin" },
+    "user-roles": { kind: "string", value: "LIST", about: "Roles of that user, by commas, else $OUTBOX_USER_ROLES", group: "Origin" },
+    "correlation-id": { kind: "string", value: "ID", about: "What it is a part of, else $OUTBOX_CORRELATION_ID", group: "Origin" },
     ...JSON_FLAG,
     ...NETWORK_FS,
   },
@@ -68,7 +72,10 @@ const revive: CommandSpec = {
   group: GROUP,
   summary: "Commit one heartbeat for each seat",
   usage: "revive SEAT... --reset-epoch SECONDS [flags]",
-  about: ["One revival_ping a seat, once for each epoch: calling it again changes nothing. Prints one id a seat, in the order given."],
+  about: [
+    "One revival_ping a seat, once for each epoch: calling it again changes nothing. Prints one id a seat, in the order given.",
+    "Its origin is that of the environment: $OUTBOX_TENANT_ID, $OUTBOX_USER_ID, $OUTBOX_USER_ROLES, $OUTBOX_CORRELATION_ID.",
+  ],
   words: [{ name: "SEAT", about: "Destination to keep alive", min: 1, max: Number.POSITIVE_INFINITY }],
   flags: {
     "reset-epoch": { kind: "string", value: "SECONDS", about: "Epoch seconds at which the seat is free again; 0 for none" },

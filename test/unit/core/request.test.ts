@@ -31,6 +31,10 @@ describe("checkRequest()", () => {
       session_id: null,
       schedule_run_id: null,
       emitter_role: null,
+      tenant_id: null,
+      user_id: null,
+      user_roles: null,
+      correlation_id: null,
       asked: new Set(["kind", "deliver_to"]),
     });
   });
@@ -49,6 +53,10 @@ describe("checkRequest()", () => {
       session_id: "s",
       schedule_run_id: "r",
       emitter_role: "e",
+      tenant_id: "t",
+      user_id: "u",
+      user_roles: "a,b",
+      correlation_id: "c",
     };
     expect(checkRequest(request)).toEqual({ ...request, body: '{"a":1}', asked: new Set(Object.keys(request)) });
   });
@@ -70,7 +78,7 @@ describe("checkRequest()", () => {
   });
 
   const FIELDS =
-    "kind, deliver_to, dedup_key, ordering_key, session_id, schedule_run_id, emitter_role, body, ack_required, max_attempts, expires_at, not_before";
+    "kind, deliver_to, dedup_key, ordering_key, session_id, schedule_run_id, emitter_role, tenant_id, user_id, user_roles, correlation_id, body, ack_required, max_attempts, expires_at, not_before";
   test.each(["knid", "ordering", "id", "payload", "toString"])("refuses the unknown field %p, but not its absence", (name) => {
     expect(refusal({ [name]: 1 })).toBe(`"${name}" is no field of a request; the fields are ${FIELDS}`);
     expect(refusal({ [name]: undefined })).toBe("accepted");
@@ -94,6 +102,24 @@ describe("checkRequest()", () => {
     expect(refusal({ [field]: "x".repeat(limit + 1) })).toBe(`${field} has ${limit + 1} bytes; the limit is ${limit}`);
     expect(refusal({ [field]: `é${"x".repeat(limit - 1)}` })).toBe(`${field} has ${limit + 1} bytes; the limit is ${limit}`);
     for (const fine of [" ", "-x", "\n", "😀", "\uFEFF", "\uFFFD"]) expect(refusal({ [field]: fine })).toBe("accepted");
+  });
+
+  test.each(["tenant_id", "user_id", "correlation_id"])("%s is a text of at most 64 characters, whatever their bytes", (field) => {
+    expect(refusal({ [field]: "" })).toBe(`${field} is empty`);
+    expect(refusal({ [field]: "a\0b" })).toBe(`${field} holds a NUL character`);
+    expect(refusal({ [field]: "a\uDC00" })).toBe(`${field} is not valid Unicode (a lone surrogate)`);
+    expect(refusal({ [field]: 7 })).toBe(`${field} is not a text`);
+    expect(refusal({ [field]: "😀".repeat(64) })).toBe("accepted");
+    expect(refusal({ [field]: "x".repeat(65) })).toBe(`${field} has 65 characters; the limit is 64`);
+  });
+
+  test("user_roles is cut at a comma, and refused only when not even the first role fits", () => {
+    const roles = Array.from({ length: 200 }, (_, at) => `role-${at}`).join(",");
+    const kept = checkRequest({ ...LEAST, user_roles: roles }).user_roles ?? "";
+    expect(roles.startsWith(`${kept},`)).toBe(true);
+    expect(kept.length).toBeLessThanOrEqual(512);
+    expect(refusal({ user_roles: "x".repeat(513) })).toBe("user_roles begins with a role of more than 512 characters");
+    for (const wrong of ["", "\0", "\uD800", 1, ["reader"]]) expect(refusal({ user_roles: wrong })).toStartWith("user_roles ");
   });
 
   test.each(["kind", "deliver_to"])("%s is required", (field) => {

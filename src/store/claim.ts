@@ -5,61 +5,26 @@
  */
 import type { Dispatch } from "../core/dispatch.ts";
 import { COLUMNS } from "./columns.ts";
-import { type Handle, type Params, statement } from "./statement.ts";
+import {
+  ABANDONED,
+  ALONE,
+  type ClaimTerms,
+  DUE,
+  gates,
+  ITS_TURN,
+  LASTS,
+  LEASE,
+  LET_THROUGH,
+  LIVE,
+  NOT_IN_HAND,
+  OURS,
+  params,
+  ROOM,
+  ROUTED,
+} from "./guards.ts";
+import { type Handle, statement } from "./statement.ts";
 
-/** What a claim may take. Times are epoch seconds. */
-export interface ClaimTerms {
-  readonly now: number;
-  /** Only rows due by this instant; `now` or earlier. */
-  readonly dueBy: number;
-  /** Host, pid and start time of this runner; also the actor in the history. */
-  readonly holder: string;
-  /** Lease in seconds for kinds that `kinds` does not name; null: they are not claimed (their rows still end). */
-  readonly fallbackLeaseS: number | null;
-  /** The same by kind. */
-  readonly kinds: ReadonlyMap<string, number | null>;
-  /** Live claims for one destination, over all runners. */
-  readonly perDestination: number;
-  /** Whether circuits count. */
-  readonly circuits: boolean;
-  /** Rows whose command this runner still has in hand: never taken from itself. */
-  readonly inHand: readonly number[];
-  /** Holders that still live on this host: their rows wait one lease more. */
-  readonly alive: readonly string[];
-}
-
-const OURS = `status IN ('pending', 'delivering')`;
-
-/** The lease of row `o`'s kind, null when it is not claimed. */
-const LEASE = `CASE WHEN $kinds IS NOT NULL AND o.kind IN (SELECT k.key FROM json_each($kinds) k)
-  THEN (SELECT k.value FROM json_each($kinds) k WHERE k.key = o.kind) ELSE $fallback END`;
-
-// The guards, each written once: `o` is the row, `d` its destination. All of them must hold for a claim.
-
-const DUE = `o.next_attempt_at <= $due_by`;
-/** It has not come to its end. */
-const LASTS = `o.attempt < o.max_attempts AND (o.expires_at IS NULL OR o.expires_at > $now)`;
-/** Nothing holds it and no earlier row of its key is under way. */
-const ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;
-/**
- * No other row of its key is live: a row that an operator put back must not join a younger one that runs. One whose lease is over
- * does not count, or the two would wait for each other for ever.
- */
-const ALONE = `(o.ordering_key IS NULL OR NOT EXISTS (SELECT 1 FROM main.dispatch_outbox p INDEXED BY dispatch_key_flight
-  WHERE p.ordering_key = o.ordering_key AND p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq <> o.seq))`;
-/** Something can send its kind. (Two lists, made once a statement: a row must not cost a look through a map.) */
-const ROUTED = `CASE WHEN $kinds IS NULL THEN $fallback IS NOT NULL ELSE o.kind IN (SELECT k.key FROM json_each($kinds) k WHERE k.value IS NOT NULL)
-  OR ($fallback IS NOT NULL AND o.kind NOT IN (SELECT k.key FROM json_each($kinds) k)) END`;
-const NOT_IN_HAND = `($in_hand IS NULL OR o.seq NOT IN (SELECT value FROM json_each($in_hand)))`;
-/** A stale row of a process that still lives on this host gets one more lease: it may only be slow (DESIGN section 8). */
-const ABANDONED = `(o.status = 'pending' OR o.holder IS NULL OR $alive IS NULL OR o.holder NOT IN (SELECT value FROM json_each($alive))
-  OR o.next_attempt_at + coalesce(${LEASE}, 0) <= $now)`;
-/** Its circuit is closed, or its cooldown is over. */
-const LET_THROUGH = `(d.open_until IS NULL OR $circuits = 0 OR d.open_until <= $due_by)`;
-/** Live claims leave room for another; after a cooldown for one alone, the probe, over all runners. */
-const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight
-  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)
-  < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;
+export type { ClaimTerms } from "./guards.ts";
 
 /**
  * Ends one due row that is past its expiry or out of attempts. That needs no permission: also held rows, rows behind a
@@ -169,10 +134,6 @@ export function refusalOf(db: Handle, seq: number, terms: ClaimTerms): Refusal {
   return found?.why ?? "taken";
 }
 
-/** Claims of destination `d` whose lease is not over. */
-const LIVE = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight
-  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)`;
-
 /**
  * Takes leases that ran out off the claims in flight of their destinations, so that dead runners' rows cost nobody a slot. Where
  * nothing changes nothing is written: every commit wakes the other runners, whose next claim would wake this one.
@@ -209,21 +170,4 @@ export function patienceEnds(db: Handle, terms: Pick<ClaimTerms, "now" | "alive"
        WHERE at > $now`,
     ).get({ now, kinds, fallback, alive })?.at ?? null
   );
-}
-
-function params(terms: Omit<ClaimTerms, "perDestination" | "circuits">): Params {
-  return {
-    now: terms.now,
-    due_by: Math.min(terms.dueBy, terms.now),
-    holder: terms.holder,
-    fallback: terms.fallbackLeaseS,
-    // Null where there is nothing: opening an empty list costs a claim 2 µs.
-    kinds: terms.kinds.size === 0 ? null : JSON.stringify(Object.fromEntries(terms.kinds)),
-    in_hand: terms.inHand.length === 0 ? null : JSON.stringify(terms.inHand),
-    alive: terms.alive.length === 0 ? null : JSON.stringify(terms.alive),
-  };
-}
-
-function gates(terms: ClaimTerms): Params {
-  return { per_destination: terms.perDestination, circuits: terms.circuits ? 1 : 0 };
 }

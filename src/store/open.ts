@@ -2,7 +2,8 @@
  * Opening a database: wait for locks first, then see whose file it is, and only then touch it. The usual case, a file
  * of ours that is up to date, costs no file system call of our own and no DDL.
  */
-import { Database } from "bun:sqlite";
+import { Database, constants } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
 import { notWhole } from "./diagnosis.ts";
 import { bringForward, install, MIGRATIONS, ownership, parts, refuseNewer } from "./migrate.ts";
@@ -21,6 +22,8 @@ export interface OpenTerms {
   /** Whether to look where the file lies although it exists (`run`). A file that is made is always looked at. */
   readonly checkPlace: boolean;
   readonly allowNetworkFs: boolean;
+  /** Only to read: not a byte of the file is changed, not even when it is closed. With `missing` and `older` refused. */
+  readonly readOnly?: true;
   /** How long SQLite waits for a lock, in milliseconds. It blocks the thread. */
   readonly busyMs: number;
   /** Who runs this process. */
@@ -30,7 +33,7 @@ export interface OpenTerms {
 /** Opens, or makes, a database of ours. @throws OutboxError */
 export async function openDatabase(terms: OpenTerms, steps: readonly string[] = MIGRATIONS): Promise<Handle> {
   await lookFirst(terms);
-  const opened = tryOpen(terms.path) ?? (await make(terms));
+  const opened = openAs(terms) ?? (await make(terms));
   try {
     setUp(opened, terms);
     await claimFile(opened, terms, steps);
@@ -174,6 +177,48 @@ function setUp(db: Handle, { busyMs }: OpenTerms): void {
     statement(db, `PRAGMA ${pragma}`).get({});
 }
 
+function openAs({ path, readOnly }: OpenTerms): Handle | null {
+  return readOnly === true ? tryOpenReadOnly(path) : tryOpen(path);
+}
+
+/**
+ * Reading needs the companions of a WAL file too. Where they are not there and cannot be made, nobody can have it open to write, nor
+ * has anybody left anything in them: then the file alone is all there is.
+ */
+function tryOpenReadOnly(path: string): Handle | null {
+  const plain = attempt(path, () => {
+    const db = new Database(path, { readonly: true, strict: true });
+    return firstRead(db);
+  });
+  if (plain !== "no companions") return plain;
+  const address = `file:${path.split("/").map(encodeURIComponent).join("/")}?immutable=1`;
+  const alone = attempt(path, () => firstRead(new Database(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI)));
+  return alone === "no companions" ? null : alone;
+}
+
+/** Opening reads nothing yet. */
+function firstRead(db: Handle): Handle {
+  try {
+    statement(db, `PRAGMA main.schema_version`).get({});
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function attempt(path: string, open: () => Handle): Handle | "no companions" | null {
+  try {
+    return open();
+  } catch (error) {
+    const code = sqliteCode(error);
+    const companions = existsSync(`${path}-wal`);
+    if (existsSync(path) && !companions && (code === 14 || code === 8)) return "no companions";
+    if (code === 14 && !existsSync(path)) return null;
+    throw asTrouble(error, path);
+  }
+}
+
 function tryOpen(path: string): Handle | null {
   try {
     return new Database(path, { readwrite: true, create: false, strict: true });
@@ -194,7 +239,7 @@ async function make(terms: OpenTerms): Promise<Handle> {
     makeFile(terms.path, terms.mayMakeDirectory);
     await look(terms); // its directory may be new: now its file system can be asked
   } else await look(terms);
-  const opened = tryOpen(terms.path);
+  const opened = openAs(terms);
   if (opened === null)
     throw new OutboxError(
       exists(terms.path) ? "permission" : "io",

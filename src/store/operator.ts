@@ -31,34 +31,68 @@ export interface RetryTerms extends Operation {
   readonly expiresAt?: number | null;
 }
 
+/** What an operator looks at before anything is changed. */
+export type Operable = Pick<Dispatch, "seq" | "id" | "status" | "attempt" | "next_attempt_at" | "expires_at">;
+
+/** Why something is not done to a row. */
+export type Objection = Exclude<OperatorOutcome["outcome"], "changed" | "not_found">;
+
 /** Puts a dead or expired dispatch back: pending, attempt 0, error cleared; its place in its key stays (ADR-0059 D6). */
 export function retry(db: Handle, ref: DispatchRef, terms: RetryTerms): OperatorOutcome {
   const row = byRef(db, ref);
   if (row === null) return { outcome: "not_found" };
-  if (row.status !== "dead_letter" && row.status !== "expired") return { outcome: "wrong_status", row };
-  const expiresAt = terms.expiresAt ?? row.expires_at;
-  const dueAt = terms.dueAt ?? terms.now;
-  if (expiresAt !== null && expiresAt <= terms.now) return { outcome: "past_expiry", row };
-  if (expiresAt !== null && expiresAt <= dueAt) return { outcome: "expires_first", row };
+  const objection = againstRetry(row, terms);
+  if (objection !== null) return { outcome: objection, row };
   if (terms.dryRun === true) return { outcome: "changed", row };
+  putBack(db, row, terms, "clear the error");
+  record(db, terms, "dispatch.retry", row, { status: row.status, attempt: row.attempt, last_error: row.last_error });
+  return { outcome: "changed", row };
+}
+
+export function againstRetry(row: Operable, terms: RetryTerms): Objection | null {
+  if (row.status !== "dead_letter" && row.status !== "expired") return "wrong_status";
+  const expiresAt = terms.expiresAt ?? row.expires_at;
+  if (expiresAt === null) return null;
+  if (expiresAt <= terms.now) return "past_expiry";
+  return expiresAt <= (terms.dueAt ?? terms.now) ? "expires_first" : null;
+}
+
+/** The move alone. Many at once keep their error, which tells afterwards what they had in common. */
+export function putBack(db: Handle, row: Operable, terms: RetryTerms, error: "clear the error" | "keep the error"): void {
   statement(
     db,
     `UPDATE main.dispatch_outbox SET status = 'pending', reason_code = 'dispatch.pending.operator_retry',
        reason_summary = 'put back by an operator from ' || status, attempt = 0, unresolved = 0, next_attempt_at = $due, expires_at = $expires,
-       last_error = NULL, updated_at = $now, source = 'operator', actor = $actor, metadata = '{}'
+       last_error = CASE WHEN $keep = 1 THEN last_error END, updated_at = $now, source = 'operator', actor = $actor, metadata = '{}'
      WHERE seq = $seq AND status IN ('dead_letter', 'expired')`,
-  ).run({ seq: row.seq, due: dueAt, expires: expiresAt, now: terms.now, actor: terms.actor });
-  record(db, terms, "dispatch.retry", row, { status: row.status, attempt: row.attempt, last_error: row.last_error });
-  return { outcome: "changed", row };
+  ).run({
+    seq: row.seq,
+    due: terms.dueAt ?? terms.now,
+    expires: terms.expiresAt ?? row.expires_at,
+    keep: error === "keep the error" ? 1 : 0,
+    now: terms.now,
+    actor: terms.actor,
+  });
 }
 
 /** Ends a pending dispatch, or one whose runner vanished, as expired. */
 export function cancel(db: Handle, ref: DispatchRef, terms: Operation): OperatorOutcome {
   const row = byRef(db, ref);
   if (row === null) return { outcome: "not_found" };
-  if (isLive(row, terms.now)) return { outcome: "live", row };
-  if (row.status !== "pending" && row.status !== "delivering") return { outcome: "wrong_status", row };
+  const objection = againstCancel(row, terms);
+  if (objection !== null) return { outcome: objection, row };
   if (terms.dryRun === true) return { outcome: "changed", row };
+  end(db, row, terms);
+  record(db, terms, "dispatch.cancel", row, { status: row.status, attempt: row.attempt });
+  return { outcome: "changed", row };
+}
+
+export function againstCancel(row: Operable, { now }: Operation): Objection | null {
+  if (isLive(row, now)) return "live";
+  return row.status === "pending" || row.status === "delivering" ? null : "wrong_status";
+}
+
+export function end(db: Handle, row: Operable, terms: Operation): void {
   statement(
     db,
     `UPDATE main.dispatch_outbox SET status = 'expired', reason_code = 'dispatch.expired.cancelled', reason_summary = 'cancelled by an operator',
@@ -66,8 +100,6 @@ export function cancel(db: Handle, ref: DispatchRef, terms: Operation): Operator
        metadata = json_object('attempt', attempt)
      WHERE seq = $seq AND (status = 'pending' OR (status = 'delivering' AND next_attempt_at <= $now))`,
   ).run({ seq: row.seq, now: terms.now, actor: terms.actor });
-  record(db, terms, "dispatch.cancel", row, { status: row.status, attempt: row.attempt });
-  return { outcome: "changed", row };
 }
 
 export interface PurgeTerms extends Operation {
@@ -79,10 +111,10 @@ export interface PurgeTerms extends Operation {
 export function purge(db: Handle, ref: DispatchRef, terms: PurgeTerms): OperatorOutcome {
   const row = byRef(db, ref);
   if (row === null) return { outcome: "not_found" };
-  if (isLive(row, terms.now) && terms.force !== true) return { outcome: "live", row };
+  const objection = againstPurge(row, terms);
+  if (objection !== null) return { outcome: objection, row };
   if (terms.dryRun === true) return { outcome: "changed", row };
-  statement(db, `DELETE FROM main.dispatch_outbox WHERE seq = $seq`).run({ seq: row.seq });
-  statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
+  remove(db, row);
   record(db, terms, "dispatch.purge", row, {
     seq: row.seq,
     kind: row.kind,
@@ -94,8 +126,17 @@ export function purge(db: Handle, ref: DispatchRef, terms: PurgeTerms): Operator
   return { outcome: "changed", row };
 }
 
+export function againstPurge(row: Operable, { now, force }: PurgeTerms): Objection | null {
+  return isLive(row, now) && force !== true ? "live" : null;
+}
+
+export function remove(db: Handle, row: Operable): void {
+  statement(db, `DELETE FROM main.dispatch_outbox WHERE seq = $seq`).run({ seq: row.seq });
+  statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
+}
+
 /** Delivering with a lease that is not over: its command runs. */
-function isLive(row: Dispatch, now: number): boolean {
+function isLive(row: Operable, now: number): boolean {
   return row.status === "delivering" && row.next_attempt_at > now;
 }
 

@@ -1,5 +1,10 @@
-/** How much waits, how long it has waited, and how it is spread over the statuses. */
-import { STATUSES, type Status } from "../core/lifecycle.ts";
+/**
+ * How much waits and for how long, what came of the rest, what is stopped: from the counters that triggers keep (migration 0003) and
+ * from the ends of indexes, so that reading costs the same whatever is in the tables.
+ */
+import { OutboxError } from "../core/errors.ts";
+import { shortReason, STATUSES, type Status } from "../core/lifecycle.ts";
+import { notWhole } from "./diagnosis.ts";
 import { type Handle, statement } from "./statement.ts";
 
 export interface Figures {
@@ -13,17 +18,93 @@ export interface Figures {
   readonly open_circuits: number;
   /** Holds of operators that have not ended. */
   readonly holds: number;
+  /** How many dead letters there are now, by the last word of the reason; reasons of which there are none are left out. */
+  readonly dead_letters: Readonly<Record<string, number>>;
+  /** How late claims were. */
+  readonly lag: Lag;
+  /**
+   * Attempts that have ended since the counters were made, in the order of kind and result. `result` is the last word of the reason
+   * that ended it, or `lost` where its runner vanished. All kinds but a hundred stand together under an empty kind.
+   */
+  readonly attempts: readonly { readonly kind: string; readonly result: string; readonly count: number }[];
+  /** Dead letters since the counters were made, also those that were purged, swept or put back. Kinds as in `attempts`. */
+  readonly dead_letters_total: readonly { readonly kind: string; readonly reason: string; readonly count: number }[];
 }
 
+/** How long after it was due, or after the lease that was taken over had ended, each claim was made; in seconds. */
+export interface Lag {
+  /** Claims since the counters were made. */
+  readonly count: number;
+  readonly sum: number;
+  /** How many of them were at most `le` seconds late, in rising order of `le`. */
+  readonly buckets: readonly { readonly le: number; readonly count: number }[];
+}
+
+/** The columns of `dispatch_figures` that count the claims which were at most so many seconds late. */
+const LAG_COLUMNS = {
+  lag_0_1: 0.1,
+  lag_0_5: 0.5,
+  lag_1: 1,
+  lag_5: 5,
+  lag_15: 15,
+  lag_60: 60,
+  lag_300: 300,
+  lag_900: 900,
+  lag_3600: 3_600,
+  lag_21600: 21_600,
+  lag_86400: 86_400,
+} as const;
+type LagColumn = keyof typeof LAG_COLUMNS;
+
+type Counts = Readonly<Record<Status | LagColumn | "open_circuits" | "claims" | "lag_sum", number>>;
+
+/** @param now epoch seconds */
 export function figures(db: Handle, now: number): Figures {
-  const counted = statement<{ status: Status; n: number }>(
+  const all = counts(db);
+  const counters = statement<{ name: "attempts" | "dead_letters" | "dead"; kind: string; reason: string; n: number }>(
     db,
-    `SELECT status, count(*) AS n FROM main.dispatch_outbox GROUP BY status`,
-  ).all({});
-  const status = Object.fromEntries(STATUSES.map((name) => [name, counted.find((row) => row.status === name)?.n ?? 0])) as Record<
-    Status,
-    number
-  >;
+    `SELECT name, kind, reason, n FROM main.dispatch_counters WHERE n <> 0 ORDER BY kind, name, reason`,
+  )
+    .all({})
+    .map(({ reason, n, ...counter }) => ({ ...counter, reason: shortReason(reason), count: n }));
+  const of = (name: (typeof counters)[number]["name"]): typeof counters => counters.filter((counter) => counter.name === name);
+  return {
+    depth: all.pending + all.delivering,
+    oldest_due_age: oldestDueAge(db, now),
+    status: Object.fromEntries(STATUSES.map((status) => [status, all[status]])) as Record<Status, number>,
+    open_circuits: all.open_circuits,
+    holds: standingHolds(db, now),
+    dead_letters: Object.fromEntries(of("dead").map(({ reason, count }) => [reason, count])),
+    lag: {
+      count: all.claims,
+      sum: all.lag_sum,
+      buckets: (Object.entries(LAG_COLUMNS) as [LagColumn, number][]).map(([column, le]) => ({ le, count: all[column] })),
+    },
+    attempts: of("attempts").map(({ kind, reason, count }) => ({ kind, result: reason, count })),
+    dead_letters_total: of("dead_letters").map(({ kind, reason, count }) => ({ kind, reason, count })),
+  };
+}
+
+/** How many dispatches have not come to their end, those under a lease included. */
+export function countPending(db: Handle): number {
+  const { pending, delivering } = counts(db);
+  return pending + delivering;
+}
+
+function counts(db: Handle): Counts {
+  const row = statement<Counts>(
+    db,
+    `SELECT pending, delivering, delivered, acked, dead_letter, expired, open_circuits, claims, lag_sum, lag_0_1, lag_0_5, lag_1, lag_5,
+       lag_15, lag_60, lag_300, lag_900, lag_3600, lag_21600, lag_86400
+     FROM main.dispatch_figures WHERE one = 1`,
+  ).get({});
+  if (row !== null) return row;
+  const [kind, what, hint] = notWhole("dispatch_figures holds no row");
+  throw new OutboxError(kind, `database ${db.filename}${what}`, hint);
+}
+
+/** A claim whose lease is over is due from the end of its lease on. */
+function oldestDueAge(db: Handle, now: number): number {
   // Each half is the first entry of the index; over both statuses at once it would read every due row.
   const first = (of: "pending" | "delivering"): string =>
     `SELECT min(next_attempt_at) AS at FROM main.dispatch_outbox INDEXED BY dispatch_due
@@ -32,16 +113,12 @@ export function figures(db: Handle, now: number): Figures {
     db,
     `SELECT min(at) AS at FROM (${first("pending")} UNION ALL ${first("delivering")})`,
   ).get({ now });
-  const gates = statement<{ open_circuits: number; holds: number }>(
-    db,
-    `SELECT (SELECT count(*) FROM main.dispatch_destinations INDEXED BY dispatch_open WHERE open_until IS NOT NULL) AS open_circuits,
-       (SELECT count(*) FROM main.dispatch_holds WHERE ends_at IS NULL OR ends_at > $now) AS holds`,
-  ).get({ now });
-  return {
-    depth: status.pending + status.delivering,
-    oldest_due_age: oldest?.at == null ? 0 : now - oldest.at,
-    status,
-    open_circuits: gates?.open_circuits ?? 0,
-    holds: gates?.holds ?? 0,
-  };
+  return oldest?.at == null ? 0 : now - oldest.at;
+}
+
+function standingHolds(db: Handle, now: number): number {
+  return (
+    statement<{ n: number }>(db, `SELECT count(*) AS n FROM main.dispatch_holds WHERE ends_at IS NULL OR ends_at > $now`).get({ now })?.n ??
+    0
+  );
 }

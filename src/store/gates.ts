@@ -18,13 +18,16 @@ export type CircuitChange = "opened" | "closed" | "still open" | null;
 export function noteFailure(db: Handle, deliverTo: string, terms: CircuitTerms, now: number): CircuitChange {
   if (terms.failures === 0) return null;
   const before = circuitOf(db, deliverTo);
+  // It enters with a closed circuit: what counts the open ones sees updates alone.
+  statement(db, `INSERT INTO main.dispatch_destinations (deliver_to) VALUES ($to) ON CONFLICT (deliver_to) DO NOTHING`).run({
+    to: deliverTo,
+  });
   const row = statement<{ open_until: number | null }>(
     db,
-    `INSERT INTO main.dispatch_destinations (deliver_to, failures, failed_at, open_until) VALUES ($to, 1, $now, CASE WHEN $limit <= 1 THEN $now + $cooldown END)
-     ON CONFLICT (deliver_to) DO UPDATE SET failures = failures + 1, failed_at = $now,
+    `UPDATE main.dispatch_destinations SET failures = failures + 1, failed_at = $now,
        open_until = CASE WHEN open_until > $now THEN open_until
          WHEN failures + 1 >= $limit OR open_until IS NOT NULL THEN $now + $cooldown END
-     RETURNING open_until`,
+     WHERE deliver_to = $to RETURNING open_until`,
   ).get({ to: deliverTo, now, limit: terms.failures, cooldown: terms.cooldownS });
   if (row?.open_until == null) return null;
   return before === null ? "opened" : "still open";
@@ -54,17 +57,19 @@ export interface Circuit {
   readonly failures: number;
   /** The last of them, epoch seconds. */
   readonly failed_at: number;
+  /** When the circuit opened, epoch seconds. */
+  readonly opened_at: number;
   /** End of the cooldown, epoch seconds; once it is past, one claim at a time may try. */
   readonly open_until: number;
 }
 
-/** Open circuits, those past their cooldown included. */
-export function openCircuits(db: Handle): Circuit[] {
+/** Open circuits, those past their cooldown included: those that have been open longest first. @param atMost so many; all unless given */
+export function openCircuits(db: Handle, atMost = -1): Circuit[] {
   return statement<Circuit>(
     db,
-    `SELECT deliver_to, failures, failed_at, open_until FROM main.dispatch_destinations INDEXED BY dispatch_open
-     WHERE open_until IS NOT NULL ORDER BY deliver_to`,
-  ).all({});
+    `SELECT deliver_to, failures, failed_at, opened_at, open_until FROM main.dispatch_destinations INDEXED BY dispatch_opened
+     WHERE open_until IS NOT NULL ORDER BY opened_at, deliver_to LIMIT $at_most + 0`,
+  ).all({ at_most: atMost });
 }
 
 function circuitOf(db: Handle, deliverTo: string): number | null {

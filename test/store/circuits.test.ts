@@ -63,7 +63,7 @@ describe("a circuit", () => {
   test("opens after so many failures in a row, and nothing is claimed or spent until its cooldown is over", async () => {
     const { attempts, claim, clock, store, db } = world();
     expect(await attempts(FAILED, 3)).toEqual([null, null, "opened"]);
-    expect(await store.circuits()).toEqual([{ deliver_to: "seat-1", failures: 3, failed_at: T0, open_until: T0 + 60 }]);
+    expect(await store.circuits()).toEqual([{ deliver_to: "seat-1", failures: 3, failed_at: T0, opened_at: T0, open_until: T0 + 60 }]);
     expect((await store.figures()).open_circuits).toBe(1);
     const before = count(db, "status_transitions");
     clock.pass(59.999);

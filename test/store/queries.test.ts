@@ -172,7 +172,13 @@ describe("nextMoment()", () => {
 
 describe("figures()", () => {
   const ZERO = { pending: 0, delivering: 0, delivered: 0, acked: 0, dead_letter: 0, expired: 0 };
-  const OPEN = { open_circuits: 0, holds: 0 };
+  const BOUNDS = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400];
+  const lag = (...late: number[]) => ({
+    count: late.length,
+    sum: late.reduce((sum, each) => sum + each, 0),
+    buckets: BOUNDS.map((le) => ({ le, count: late.filter((each) => each <= le).length })),
+  });
+  const OPEN = { open_circuits: 0, holds: 0, dead_letters: {}, lag: lag(), attempts: [], dead_letters_total: [] };
 
   test("are 0 when the table is empty", () => {
     expect(figures(memory(), T0)).toEqual({ depth: 0, oldest_due_age: 0, status: ZERO, ...OPEN });
@@ -185,9 +191,19 @@ describe("figures()", () => {
     expect(figures(db, T0 + 1)).toEqual({ depth: 2, oldest_due_age: 0, status: { ...ZERO, pending: 2 }, ...OPEN });
     expect(figures(db, T0 + 10).oldest_due_age).toBe(8);
     take(db, T0 + 10); // the first; its lease ends at T0 + 25
-    expect(figures(db, T0 + 10)).toEqual({ depth: 2, oldest_due_age: 6, status: { ...ZERO, pending: 1, delivering: 1 }, ...OPEN });
+    expect(figures(db, T0 + 10)).toEqual({
+      depth: 2,
+      oldest_due_age: 6,
+      status: { ...ZERO, pending: 1, delivering: 1 },
+      ...OPEN,
+      lag: lag(8),
+    });
     cancel(db, { seq: 2 }, { now: T0 + 10, actor: "anna" });
-    expect(figures(db, T0 + 24)).toEqual({ depth: 1, oldest_due_age: 0, status: { ...ZERO, delivering: 1, expired: 1 }, ...OPEN });
+    expect(figures(db, T0 + 24)).toEqual({
+      ...{ depth: 1, oldest_due_age: 0, status: { ...ZERO, delivering: 1, expired: 1 } },
+      ...OPEN,
+      lag: lag(8),
+    });
     expect(figures(db, T0 + 26).oldest_due_age).toBe(1); // its runner vanished: it is due again
   });
 

@@ -1,97 +1,155 @@
--- Figures that cost nothing to read: counters, kept by trigger in the statement that makes the move. One small table, bounded by
--- construction: every status, result, reason and bound is one of a fixed few, and only the first hundred kinds have rows of their own.
+-- Figures that cost nothing to read: counters, kept by trigger in the statement that makes the move. Bounded by construction: one
+-- row of numbers, and a row for each kind and reason, where only the first hundred kinds stand under their own name. The order in which
+-- SQLite runs triggers is undefined: none of these reads what another one writes. (A move always sets `status` or `attempt`.)
+
+-- One row, so that a move rewrites one cell in its place.
+CREATE TABLE main.dispatch_figures (
+  one INTEGER PRIMARY KEY DEFAULT 1,
+  -- how many dispatches there are now, by status
+  pending INTEGER NOT NULL DEFAULT 0,
+  delivering INTEGER NOT NULL DEFAULT 0,
+  delivered INTEGER NOT NULL DEFAULT 0,
+  acked INTEGER NOT NULL DEFAULT 0,
+  dead_letter INTEGER NOT NULL DEFAULT 0,
+  expired INTEGER NOT NULL DEFAULT 0,
+  -- circuits that are open now, those past their cooldown included
+  open_circuits INTEGER NOT NULL DEFAULT 0,
+  -- claims since the counters were made, how late they were together, and how many of them were at most so many seconds late
+  claims INTEGER NOT NULL DEFAULT 0,
+  lag_sum REAL NOT NULL DEFAULT 0,
+  lag_0_1 INTEGER NOT NULL DEFAULT 0,
+  lag_0_5 INTEGER NOT NULL DEFAULT 0,
+  lag_1 INTEGER NOT NULL DEFAULT 0,
+  lag_5 INTEGER NOT NULL DEFAULT 0,
+  lag_15 INTEGER NOT NULL DEFAULT 0,
+  lag_60 INTEGER NOT NULL DEFAULT 0,
+  lag_300 INTEGER NOT NULL DEFAULT 0,
+  lag_900 INTEGER NOT NULL DEFAULT 0,
+  lag_3600 INTEGER NOT NULL DEFAULT 0,
+  lag_21600 INTEGER NOT NULL DEFAULT 0,
+  lag_86400 INTEGER NOT NULL DEFAULT 0,
+  CONSTRAINT there_is_one_row CHECK (one = 1)
+) STRICT;
 
 CREATE TABLE main.dispatch_counters (
+  kind TEXT NOT NULL,                                  -- '' for all kinds past the first hundred, and where the counter asks for none
   name TEXT NOT NULL,
-  kind TEXT NOT NULL,                                  -- '' where the counter knows none, and for all kinds past the first hundred
-  label TEXT NOT NULL,
-  n REAL NOT NULL,
-  PRIMARY KEY (name, kind, label),
+  reason TEXT NOT NULL,                                -- a reason code; of attempts also 'lost'
+  n INTEGER NOT NULL,
+  PRIMARY KEY (kind, name, reason),
   CONSTRAINT name_is_known CHECK (name IN (
-    'dispatches',                                      -- how many there are now, by status
-    'dead',                                            -- how many dead letters there are now, by reason
-    'kind',                                            -- a kind that is counted under its own name
-    'attempts',                                        -- how many ended since the file was made, by kind and result
-    'dead_letters',                                    -- how many died since the file was made, by kind and reason
-    'lag',                                             -- claims by how late they were: the bound that they stay within, in seconds
-    'lag_sum'))                                        -- how late all of them were together, in seconds
+    'attempts',                                        -- how many have ended: never falls
+    'dead_letters',                                    -- how many have died: never falls
+    'dead'))                                           -- how many dead letters there are now, of all kinds
 ) STRICT, WITHOUT ROWID;
 
+-- The kinds that are counted under their own name.
+CREATE TABLE main.dispatch_kinds (kind TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+-- A counter is new, which is rare: of a kind for which there is no room it becomes part of the counter of all others.
+CREATE TRIGGER main.dispatch_counts_kind AFTER INSERT ON dispatch_counters WHEN NEW.kind <> '' BEGIN
+  INSERT INTO dispatch_kinds (kind) SELECT NEW.kind WHERE (SELECT count(*) FROM dispatch_kinds) < 100 ON CONFLICT (kind) DO NOTHING;
+  INSERT INTO dispatch_counters (kind, name, reason, n)
+  SELECT '', NEW.name, NEW.reason, NEW.n WHERE NOT EXISTS (SELECT 1 FROM dispatch_kinds WHERE kind = NEW.kind)
+  ON CONFLICT (kind, name, reason) DO UPDATE SET n = n + excluded.n;
+  DELETE FROM dispatch_counters
+  WHERE kind = NEW.kind AND name = NEW.name AND reason = NEW.reason AND NOT EXISTS (SELECT 1 FROM dispatch_kinds WHERE kind = NEW.kind);
+END;
+
+-- When the circuit opened, which may be many cooldowns ago.
+ALTER TABLE main.dispatch_destinations ADD COLUMN opened_at REAL;
+CREATE INDEX main.dispatch_opened ON dispatch_destinations (opened_at, deliver_to) WHERE open_until IS NOT NULL;
+
 CREATE TRIGGER main.dispatch_counts_enter AFTER INSERT ON dispatch_outbox BEGIN
-  UPDATE dispatch_counters SET n = n + 1 WHERE name = 'dispatches' AND kind = '' AND label = NEW.status;
+  UPDATE dispatch_figures SET pending = pending + 1 WHERE one = 1;
 END;
 
+-- A claim: how long after its due time, or after the end of the lease that it takes over, it was made.
+CREATE TRIGGER main.dispatch_counts_claim AFTER UPDATE OF status, attempt ON dispatch_outbox WHEN NEW.status = 'delivering' BEGIN
+  UPDATE dispatch_figures SET pending = pending - (OLD.status = 'pending'), delivering = delivering + (OLD.status <> 'delivering'),
+    claims = claims + 1, lag_sum = lag_sum + max(0, NEW.updated_at - OLD.next_attempt_at),
+    lag_0_1 = lag_0_1 + (NEW.updated_at - OLD.next_attempt_at <= 0.1), lag_0_5 = lag_0_5 + (NEW.updated_at - OLD.next_attempt_at <= 0.5),
+    lag_1 = lag_1 + (NEW.updated_at - OLD.next_attempt_at <= 1), lag_5 = lag_5 + (NEW.updated_at - OLD.next_attempt_at <= 5),
+    lag_15 = lag_15 + (NEW.updated_at - OLD.next_attempt_at <= 15), lag_60 = lag_60 + (NEW.updated_at - OLD.next_attempt_at <= 60),
+    lag_300 = lag_300 + (NEW.updated_at - OLD.next_attempt_at <= 300), lag_900 = lag_900 + (NEW.updated_at - OLD.next_attempt_at <= 900),
+    lag_3600 = lag_3600 + (NEW.updated_at - OLD.next_attempt_at <= 3600),
+    lag_21600 = lag_21600 + (NEW.updated_at - OLD.next_attempt_at <= 21600),
+    lag_86400 = lag_86400 + (NEW.updated_at - OLD.next_attempt_at <= 86400)
+  WHERE one = 1;
+END;
+
+-- Every other move changes the status.
+CREATE TRIGGER main.dispatch_counts_move AFTER UPDATE OF status, attempt ON dispatch_outbox WHEN NEW.status <> 'delivering' BEGIN
+  UPDATE dispatch_figures SET pending = pending + (NEW.status = 'pending') - (OLD.status = 'pending'),
+    delivering = delivering - (OLD.status = 'delivering'), delivered = delivered + (NEW.status = 'delivered'),
+    acked = acked + (NEW.status = 'acked'), dead_letter = dead_letter + (NEW.status = 'dead_letter') - (OLD.status = 'dead_letter'),
+    expired = expired + (NEW.status = 'expired') - (OLD.status = 'expired')
+  WHERE one = 1;
+END;
+
+-- An attempt ended. A claim that another one took over, and one that ended because its lease was over, had lost its runner: `lost`.
+-- (On the last attempt it died of that; then another one than its runner wrote it down.)
+CREATE TRIGGER main.dispatch_counts_end AFTER UPDATE OF status, attempt ON dispatch_outbox WHEN OLD.status = 'delivering' BEGIN
+  INSERT INTO dispatch_counters (kind, name, reason, n)
+  VALUES (NEW.kind, 'attempts', CASE
+    WHEN NEW.status IN ('delivering', 'expired') OR (NEW.reason_code = 'dispatch.dead_letter.max_attempts' AND NEW.actor <> OLD.actor) THEN 'lost'
+    ELSE NEW.reason_code END, 1)
+  ON CONFLICT (kind, name, reason) DO UPDATE SET n = n + 1;
+END;
+
+-- It dies, or an operator puts it back. (Rare, so one trigger: SQLite enters each of them before it looks at its WHEN.)
+CREATE TRIGGER main.dispatch_counts_dead AFTER UPDATE OF status, attempt ON dispatch_outbox WHEN 'dead_letter' IN (OLD.status, NEW.status) BEGIN
+  UPDATE dispatch_counters SET n = n - 1 WHERE OLD.status = 'dead_letter' AND kind = '' AND name = 'dead' AND reason = OLD.reason_code;
+  INSERT INTO dispatch_counters (kind, name, reason, n) SELECT NEW.kind, 'dead_letters', NEW.reason_code, 1 WHERE NEW.status = 'dead_letter'
+  ON CONFLICT (kind, name, reason) DO UPDATE SET n = n + 1;
+  INSERT INTO dispatch_counters (kind, name, reason, n) SELECT '', 'dead', NEW.reason_code, 1 WHERE NEW.status = 'dead_letter'
+  ON CONFLICT (kind, name, reason) DO UPDATE SET n = n + 1;
+END;
+
+-- A row goes. Whoever has it claimed has lost it.
 CREATE TRIGGER main.dispatch_counts_leave AFTER DELETE ON dispatch_outbox BEGIN
-  UPDATE dispatch_counters SET n = n - 1 WHERE name = 'dispatches' AND kind = '' AND label = OLD.status;
-  UPDATE dispatch_counters SET n = n - 1
-  WHERE OLD.status = 'dead_letter' AND name = 'dead' AND kind = '' AND label = substr(OLD.reason_code, 22);
+  UPDATE dispatch_figures SET pending = pending - (OLD.status = 'pending'), delivering = delivering - (OLD.status = 'delivering'),
+    delivered = delivered - (OLD.status = 'delivered'), acked = acked - (OLD.status = 'acked'),
+    dead_letter = dead_letter - (OLD.status = 'dead_letter'), expired = expired - (OLD.status = 'expired')
+  WHERE one = 1;
+END;
+CREATE TRIGGER main.dispatch_counts_leave_undone AFTER DELETE ON dispatch_outbox WHEN OLD.status IN ('delivering', 'dead_letter') BEGIN
+  UPDATE dispatch_counters SET n = n - 1 WHERE OLD.status = 'dead_letter' AND kind = '' AND name = 'dead' AND reason = OLD.reason_code;
+  INSERT INTO dispatch_counters (kind, name, reason, n) SELECT OLD.kind, 'attempts', 'lost', 1 WHERE OLD.status = 'delivering'
+  ON CONFLICT (kind, name, reason) DO UPDATE SET n = n + 1;
 END;
 
-CREATE TRIGGER main.dispatch_counts_status AFTER UPDATE OF status ON dispatch_outbox WHEN OLD.status <> NEW.status BEGIN
-  UPDATE dispatch_counters SET n = n + (label = NEW.status) - (label = OLD.status)
-  WHERE name = 'dispatches' AND kind = '' AND label IN (OLD.status, NEW.status);
-  UPDATE dispatch_counters SET n = n - 1
-  WHERE OLD.status = 'dead_letter' AND name = 'dead' AND kind = '' AND label = substr(OLD.reason_code, 22);
-  INSERT INTO dispatch_counters (name, kind, label, n)
-  SELECT 'dead', '', substr(NEW.reason_code, 22), 1 WHERE NEW.status = 'dead_letter'
-  ON CONFLICT (name, kind, label) DO UPDATE SET n = n + 1;
+-- A circuit opens, or closes. (Destinations enter with a closed one: a trigger for that would cost every move.)
+CREATE TRIGGER main.dispatch_counts_circuit AFTER UPDATE OF open_until ON dispatch_destinations
+WHEN (OLD.open_until IS NULL) <> (NEW.open_until IS NULL) BEGIN
+  UPDATE dispatch_figures SET open_circuits = open_circuits + (NEW.open_until IS NOT NULL) - (OLD.open_until IS NOT NULL) WHERE one = 1;
+  UPDATE dispatch_destinations SET opened_at = CASE WHEN NEW.open_until IS NOT NULL THEN coalesce(NEW.failed_at, NEW.open_until) END
+  WHERE deliver_to = NEW.deliver_to;
+END;
+CREATE TRIGGER main.dispatch_counts_circuit_leaves AFTER DELETE ON dispatch_destinations WHEN OLD.open_until IS NOT NULL BEGIN
+  UPDATE dispatch_figures SET open_circuits = open_circuits - 1 WHERE one = 1;
 END;
 
--- An attempt ended, whatever it came to, or a message died. A claim that another one took over, and one that ended because its lease
--- was over, had lost its runner: `lost`. Every other result is the last word of the reason.
-CREATE TRIGGER main.dispatch_counts_end AFTER UPDATE OF status ON dispatch_outbox
-WHEN OLD.status = 'delivering' OR (NEW.status = 'dead_letter' AND OLD.status <> 'dead_letter') BEGIN
-  INSERT INTO dispatch_counters (name, kind, label, n)
-  SELECT 'kind', NEW.kind, '', 0
-  WHERE CASE WHEN EXISTS (SELECT 1 FROM dispatch_counters WHERE name = 'kind' AND kind = NEW.kind AND label = '') THEN 0
-    ELSE (SELECT count(*) FROM dispatch_counters WHERE name = 'kind') < 100 END;
-  INSERT INTO dispatch_counters (name, kind, label, n)
-  SELECT 'attempts', coalesce((SELECT kind FROM dispatch_counters WHERE name = 'kind' AND kind = NEW.kind AND label = ''), ''),
-    CASE WHEN NEW.reason_code IN ('dispatch.delivering.attempt', 'dispatch.expired.deadline', 'dispatch.expired.cancelled') THEN 'lost'
-      ELSE substr(NEW.reason_code, instr(substr(NEW.reason_code, 10), '.') + 10) END, 1
-  WHERE OLD.status = 'delivering'
-  ON CONFLICT (name, kind, label) DO UPDATE SET n = n + 1;
-  INSERT INTO dispatch_counters (name, kind, label, n)
-  SELECT 'dead_letters', coalesce((SELECT kind FROM dispatch_counters WHERE name = 'kind' AND kind = NEW.kind AND label = ''), ''),
-    substr(NEW.reason_code, 22), 1
-  WHERE NEW.status = 'dead_letter'
-  ON CONFLICT (name, kind, label) DO UPDATE SET n = n + 1;
-END;
-
--- A claim: how long after its due time (or the end of the lease that it takes over) it was made.
-CREATE TRIGGER main.dispatch_counts_claim AFTER UPDATE OF status ON dispatch_outbox WHEN NEW.status = 'delivering' BEGIN
-  UPDATE dispatch_counters SET n = n + 1
-  WHERE name = 'lag' AND kind = '' AND label = CASE
-    WHEN NEW.updated_at - OLD.next_attempt_at <= 0.1 THEN '0.1' WHEN NEW.updated_at - OLD.next_attempt_at <= 0.5 THEN '0.5'
-    WHEN NEW.updated_at - OLD.next_attempt_at <= 1 THEN '1' WHEN NEW.updated_at - OLD.next_attempt_at <= 5 THEN '5'
-    WHEN NEW.updated_at - OLD.next_attempt_at <= 15 THEN '15' WHEN NEW.updated_at - OLD.next_attempt_at <= 60 THEN '60'
-    WHEN NEW.updated_at - OLD.next_attempt_at <= 300 THEN '300' WHEN NEW.updated_at - OLD.next_attempt_at <= 900 THEN '900'
-    WHEN NEW.updated_at - OLD.next_attempt_at <= 3600 THEN '3600' WHEN NEW.updated_at - OLD.next_attempt_at <= 21600 THEN '21600'
-    WHEN NEW.updated_at - OLD.next_attempt_at <= 86400 THEN '86400' ELSE '+Inf' END;
-  UPDATE dispatch_counters SET n = n + max(0, NEW.updated_at - OLD.next_attempt_at) WHERE name = 'lag_sum' AND kind = '' AND label = '';
-END;
-
--- What is there already. The triggers above keep it from here on; how late past claims were is not known.
-INSERT INTO main.dispatch_counters (name, kind, label, n)
-SELECT 'dispatches', '', s.column1, (SELECT count(*) FROM main.dispatch_outbox WHERE status = s.column1)
-FROM (VALUES ('pending'), ('delivering'), ('delivered'), ('acked'), ('dead_letter'), ('expired')) AS s;
-INSERT INTO main.dispatch_counters (name, kind, label, n)
-SELECT 'dead', '', substr(reason_code, 22), count(*) FROM main.dispatch_outbox WHERE status = 'dead_letter' GROUP BY 3;
-INSERT INTO main.dispatch_counters (name, kind, label, n)
-SELECT 'kind', kind, '', 0 FROM (SELECT DISTINCT kind FROM main.dispatch_outbox ORDER BY kind LIMIT 100);
-INSERT INTO main.dispatch_counters (name, kind, label, n)
-SELECT 'attempts', coalesce(k.kind, ''),
-  CASE WHEN t.reason_code IN ('dispatch.delivering.attempt', 'dispatch.expired.deadline', 'dispatch.expired.cancelled') THEN 'lost'
-    ELSE substr(t.reason_code, instr(substr(t.reason_code, 10), '.') + 10) END, count(*)
+-- What is there already: the rows, and what the history of those that are still there tells. The triggers above keep it from here on.
+-- How late past claims were is not known.
+UPDATE main.dispatch_destinations SET opened_at = coalesce(failed_at, open_until) WHERE open_until IS NOT NULL;
+INSERT INTO main.dispatch_figures (pending, delivering, delivered, acked, dead_letter, expired, open_circuits)
+SELECT count(*) FILTER (WHERE status = 'pending'), count(*) FILTER (WHERE status = 'delivering'), count(*) FILTER (WHERE status = 'delivered'),
+  count(*) FILTER (WHERE status = 'acked'), count(*) FILTER (WHERE status = 'dead_letter'), count(*) FILTER (WHERE status = 'expired'),
+  (SELECT count(*) FROM main.dispatch_destinations WHERE open_until IS NOT NULL)
+FROM (SELECT status FROM main.dispatch_outbox WHERE status IN ('pending', 'delivering')
+  UNION ALL SELECT status FROM main.dispatch_outbox WHERE status NOT IN ('pending', 'delivering'));
+INSERT INTO main.dispatch_counters (kind, name, reason, n)
+SELECT '', 'dead', reason_code, count(*) FROM main.dispatch_outbox
+WHERE status NOT IN ('pending', 'delivering') AND status = 'dead_letter' GROUP BY reason_code;
+INSERT INTO main.dispatch_counters (kind, name, reason, n)
+SELECT o.kind, 'attempts', CASE
+    WHEN t.status IN ('delivering', 'expired') OR (t.reason_code = 'dispatch.dead_letter.max_attempts' AND t.actor <> (
+      SELECT c.actor FROM main.status_transitions c WHERE c.entity_id = t.entity_id AND c.id < t.id ORDER BY c.id DESC LIMIT 1)) THEN 'lost'
+    ELSE t.reason_code END AS result, count(*)
 FROM main.status_transitions t JOIN main.dispatch_outbox o ON o.id = t.entity_id
-LEFT JOIN main.dispatch_counters k ON k.name = 'kind' AND k.kind = o.kind
-WHERE t.entity_type = 'dispatch' AND t.previous_status = 'delivering' GROUP BY 2, 3;
-INSERT INTO main.dispatch_counters (name, kind, label, n)
-SELECT 'dead_letters', coalesce(k.kind, ''), substr(t.reason_code, 22), count(*)
+WHERE t.entity_type = 'dispatch' AND t.previous_status = 'delivering' GROUP BY o.kind, result ORDER BY min(t.id);
+INSERT INTO main.dispatch_counters (kind, name, reason, n)
+SELECT o.kind, 'dead_letters', t.reason_code, count(*)
 FROM main.status_transitions t JOIN main.dispatch_outbox o ON o.id = t.entity_id
-LEFT JOIN main.dispatch_counters k ON k.name = 'kind' AND k.kind = o.kind
-WHERE t.entity_type = 'dispatch' AND t.status = 'dead_letter' GROUP BY 2, 3;
-INSERT INTO main.dispatch_counters (name, kind, label, n)
-SELECT 'lag', '', s.column1, 0
-FROM (VALUES ('0.1'), ('0.5'), ('1'), ('5'), ('15'), ('60'), ('300'), ('900'), ('3600'), ('21600'), ('86400'), ('+Inf')) AS s
-UNION ALL SELECT 'lag_sum', '', '', 0;
+WHERE t.entity_type = 'dispatch' AND t.status = 'dead_letter' GROUP BY o.kind, t.reason_code ORDER BY min(t.id);

@@ -4,11 +4,12 @@ import outbox from "./migrations/0001_outbox.sql" with { type: "text" };
 import turns from "./migrations/0002_turns.sql" with { type: "text" };
 import figures from "./migrations/0003_figures.sql" with { type: "text" };
 import inbox from "./migrations/0004_inbox.sql" with { type: "text" };
+import door from "./migrations/0005_door.sql" with { type: "text" };
 import { notWhole } from "./diagnosis.ts";
 import { type Handle, statement } from "./statement.ts";
 
 /** Step n takes a database from version n to n + 1. Frozen once released. */
-export const MIGRATIONS: readonly string[] = [outbox, turns, figures, inbox];
+export const MIGRATIONS: readonly string[] = [outbox, turns, figures, inbox, door];
 
 /** The schema that this binary writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

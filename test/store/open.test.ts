@@ -564,6 +564,6 @@ test("the schema uses no syntax younger than SQLite 3.38", () => {
     expect(code).not.toMatch(
       /\bIS (NOT )?DISTINCT FROM\b|\b(RIGHT|FULL) (OUTER )?JOIN\b|\b(octet_length|concat|concat_ws|string_agg|jsonb\w*|timediff|if|unistr)\s*\(|\d_\d/i,
     );
-    expect(code).not.toMatch(/"/); // a misspelt name in double quotes is a string
+    expect(code.replaceAll(/'[^']*'/g, "''")).not.toMatch(/"/); // a misspelt name in double quotes is a string
   }
 });

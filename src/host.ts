@@ -1,5 +1,5 @@
 /** The only place that reads the clock or draws randomness. */
-import type { Clock, Entropy, Zone } from "./core/seams.ts";
+import type { Clock, Entropy, Standing, Zone } from "./core/seams.ts";
 
 /** Longest delay a timer takes; beyond it Bun fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -58,6 +58,30 @@ export async function hostHolders(): Promise<Holders> {
 export function ownHolder(): string {
   const [os, fs] = [process.getBuiltinModule("node:os"), process.getBuiltinModule("node:fs")];
   return `${os.hostname()} ${process.pid} ${startOf(fs.readFileSync, "self") ?? Math.floor(performance.timeOrigin / 1_000)}`;
+}
+
+/**
+ * What is known of a process, by what it is called as a holder. Only /proc tells one that lives from one that came later with its
+ * number; where it is not to be had, a number that somebody has says nothing, and one that nobody has everything.
+ */
+export function standingOf(holder: string): Standing {
+  const [os, fs] = [process.getBuiltinModule("node:os"), process.getBuiltinModule("node:fs")];
+  const [, host, pid = "", start] = /^(.*) ([0-9]+) ([0-9]+)$/s.exec(holder) ?? [];
+  if (host !== os.hostname()) return "unknown";
+  const found = startOf(fs.readFileSync, pid);
+  if (found !== null) return found === start ? "alive" : "gone";
+  const isSeen = startOf(fs.readFileSync, "self") !== null;
+  return (isSeen ? isHidden(pid) : isProcess(pid)) ? "unknown" : "gone";
+}
+
+/** Whether /proc may keep it from us: it is there, and of another user. */
+function isHidden(pid: string): boolean {
+  try {
+    process.kill(Number(pid), 0);
+    return false; // ours, so it has ended and was not waited for yet
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
 }
 
 /** When a process started, in ticks since boot, where /proc tells it; null: there is no such process, or it has ended. */

@@ -3,7 +3,8 @@
  * change that it announces. Every function takes the program's `bun:sqlite` handle and is synchronous. Inside
  * `db.transaction(...)` a call is a part of that transaction and neither begins, commits nor migrates; outside of one a call is
  * whole by itself. A runner (`outbox run`) then delivers what was committed; or the program does, what it entered claimed
- * (`enqueue` with `claim`, then `deliver`, the one function that is asynchronous).
+ * (`enqueue` with `claim`, then `deliver`, the one function that is asynchronous). A program that receives messages handles each once
+ * with `inbox`.
  *
  * @example
  * const db = new Database("shop.db", { strict: true });
@@ -16,14 +17,14 @@
  */
 import type { Database } from "bun:sqlite";
 import type { Answer, Dispatch, DispatchRef } from "./core/dispatch.ts";
-import { OutboxError } from "./core/errors.ts";
-import { STATUSES, type Status } from "./core/lifecycle.ts";
+import type { Status } from "./core/lifecycle.ts";
 import { checkRequest, type EnqueueRequest } from "./core/request.ts";
 import { DEFAULT_REVIVAL_TTL_S, revivalRequests } from "./core/revival.ts";
 import { hostClock, hostEntropy } from "./host.ts";
 import { type Claim, type ClaimedAnswer, type ClaimOptions, enterClaimed } from "./library/claim.ts";
+import { changeBy, type Changed, type ChangeFilter, type Filter, FILTERS, selectionOf } from "./library/filter.ts";
 import { onOurs, reading, whole } from "./library/handle.ts";
-import { bad, boolean, checkOptions, checkToken, nameOf, number, refOf, text, texts, time, whole as wholeNumber } from "./library/input.ts";
+import { bad, boolean, checkOptions, checkToken, nameOf, number, refOf, text, time, whole as wholeNumber } from "./library/input.ts";
 import { enqueue as enter } from "./store/enqueue.ts";
 import { install as addTables } from "./store/migrate.ts";
 import { cancel as end, type OperatorOutcome, purge as remove, retry as putBack } from "./store/operator.ts";
@@ -32,7 +33,23 @@ import { ack as acknowledge, type AckOutcome } from "./store/transitions.ts";
 
 export { OutboxError, type Trouble } from "./core/errors.ts";
 export { deliver, type DeliverOptions, type Delivery, type Handler, type HandlerInput } from "./library/deliver.ts";
-export type { AckOutcome, Answer, Claim, ClaimedAnswer, ClaimOptions, Dispatch, EnqueueRequest, Listed, OperatorOutcome, Status };
+export * as inbox from "./library/inbox.ts";
+export type { Begun, InboxClaim } from "./library/inbox.ts";
+export type {
+  AckOutcome,
+  Answer,
+  Changed,
+  ChangeFilter,
+  Claim,
+  ClaimedAnswer,
+  ClaimOptions,
+  Dispatch,
+  EnqueueRequest,
+  Filter,
+  Listed,
+  OperatorOutcome,
+  Status,
+};
 
 /** How a dispatch is named: its 32-hex id, or its short number `seq` (as a number or in digits). */
 export type Id = string | number;
@@ -111,19 +128,8 @@ export function get(db: Database, id: Id): Dispatch | null {
   return reading(db, () => (ref === null ? null : byRef(db, ref)));
 }
 
-/** Which dispatches `list` tells. All that are given must match; of several values any. */
-export interface ListFilter {
-  readonly status?: Status | readonly Status[] | undefined;
-  readonly kind?: string | readonly string[] | undefined;
-  readonly deliver_to?: string | readonly string[] | undefined;
-  readonly dedup_key?: string | readonly string[] | undefined;
-  readonly ordering_key?: string | readonly string[] | undefined;
-  /** Last word of the reason of the last move: `max_attempts`. */
-  readonly reason?: string | readonly string[] | undefined;
-  /** Last move at or after, epoch seconds. */
-  readonly since?: number | undefined;
-  /** Last move before, epoch seconds. */
-  readonly before?: number | undefined;
+/** Which dispatches `list` tells, and how many of them. */
+export interface ListFilter extends Filter {
   /** At most so many, 50 unless given; 0: all. */
   readonly limit?: number | undefined;
   readonly oldest_first?: boolean | undefined;
@@ -131,53 +137,15 @@ export interface ListFilter {
   readonly after?: number | undefined;
 }
 
-const FILTERS = {
-  status: texts,
-  kind: texts,
-  deliver_to: texts,
-  dedup_key: texts,
-  ordering_key: texts,
-  reason: texts,
-  since: number,
-  before: number,
-  limit: wholeNumber,
-  oldest_first: boolean,
-  after: wholeNumber,
-};
-
 /**
  * Dispatches in the order in which they were committed, newest first unless told; without payload and tokens.
  * @throws OutboxError `data` for a filter that is none, an unknown status or a limit that is no count, `no` when the tables are missing
  * @example list(db, { status: "dead_letter", limit: 10 })
  */
 export function list(db: Database, filter: ListFilter = {}): Listed[] {
-  checkOptions("the filters", filter, FILTERS);
-  const {
-    status,
-    kind,
-    deliver_to: to,
-    dedup_key: dedupKey,
-    ordering_key: orderingKey,
-    reason,
-    since,
-    before,
-    limit = 50,
-    oldest_first: oldestFirst = false,
-    after,
-  } = filter;
-  const statuses = several(status) ?? [];
-  for (const given of statuses)
-    if (!STATUSES.includes(given)) throw new OutboxError("data", `"${given}" is no status`, `the statuses are ${STATUSES.join(", ")}`);
-  const selection = {
-    status: statuses,
-    kind: several(kind) ?? [],
-    to: several(to) ?? [],
-    dedupKey: several(dedupKey) ?? [],
-    orderingKey: several(orderingKey) ?? [],
-    reason: several(reason) ?? [],
-    ...(since === undefined ? {} : { since }),
-    ...(before === undefined ? {} : { before }),
-  };
+  checkOptions("the filters", filter, { ...FILTERS, limit: wholeNumber, oldest_first: boolean, after: wholeNumber });
+  const { limit = 50, oldest_first: oldestFirst = false, after, ...rest } = filter;
+  const selection = selectionOf(rest);
   return reading(db, () => page(db, { selection, limit, oldestFirst, after: after ?? null }));
 }
 
@@ -198,28 +166,36 @@ export interface RetryOptions extends OperatorOptions {
 const OPERATOR_OPTIONS = { actor: text, dry_run: boolean };
 
 /**
- * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Audited.
- * @returns `changed` with the row as it was before, or why not
- * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Or all that a filter names, the oldest
+ * first, their errors kept; all of them in one transaction. Audited.
+ * @returns `changed` with the row as it was before, or why not; of a filter how many
+ * @throws OutboxError `data` for a filter or an option that is none or holds what it cannot, or a filter that names nothing; `no`
+ *   when the tables are missing, `busy` for a lock
  * @example retry(db, 417).outcome === "changed"
+ * @example retry(db, { deliver_to: "billing", reason: "max_attempts" }).changed
  */
-export function retry(db: Database, id: Id, options: RetryOptions = {}): OperatorOutcome {
+export function retry(db: Database, id: Id, options?: RetryOptions): OperatorOutcome;
+export function retry(db: Database, filter: ChangeFilter, options?: RetryOptions): Changed;
+export function retry(db: Database, which: Id | ChangeFilter, options: RetryOptions = {}): OperatorOutcome | Changed {
   checkOptions("the options of retry", options, { ...OPERATOR_OPTIONS, not_before: time, expires_at: time });
-  const { not_before: notBefore, expires_at: expiresAt } = options;
-  return operate(db, id, options, (ref, operation) =>
-    putBack(db, ref, { ...operation, dueAt: notBefore ?? operation.now, expiresAt: expiresAt ?? null }),
-  );
+  const { not_before: dueAt = null, expires_at: expiresAt = null } = options;
+  if (isFilter(which)) return changeBy(db, which, { verb: "retry", dueAt, gapS: 0, expiresAt }, options);
+  return operate(db, which, options, (ref, operation) => putBack(db, ref, { ...operation, dueAt: dueAt ?? operation.now, expiresAt }));
 }
 
 /**
- * Ends a pending dispatch, or one whose runner vanished, as expired. Audited.
- * @returns `changed` with the row as it was before, or why not
- * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * Ends a pending dispatch, or one whose runner vanished, as expired. Or all that a filter names. Audited.
+ * @returns `changed` with the row as it was before, or why not; of a filter how many
+ * @throws OutboxError as `retry`
  * @example cancel(db, id, { actor: "nightly cleanup" })
+ * @example cancel(db, { kind: "heartbeat", before: yesterday })
  */
-export function cancel(db: Database, id: Id, options: OperatorOptions = {}): OperatorOutcome {
+export function cancel(db: Database, id: Id, options?: OperatorOptions): OperatorOutcome;
+export function cancel(db: Database, filter: ChangeFilter, options?: OperatorOptions): Changed;
+export function cancel(db: Database, which: Id | ChangeFilter, options: OperatorOptions = {}): OperatorOutcome | Changed {
   checkOptions("the options of cancel", options, OPERATOR_OPTIONS);
-  return operate(db, id, options, (ref, operation) => end(db, ref, operation));
+  if (isFilter(which)) return changeBy(db, which, { verb: "cancel" }, options);
+  return operate(db, which, options, (ref, operation) => end(db, ref, operation));
 }
 
 export interface PurgeOptions extends OperatorOptions {
@@ -228,14 +204,25 @@ export interface PurgeOptions extends OperatorOptions {
 }
 
 /**
- * Deletes a dispatch of any status with its history and its dedup key. Audited.
- * @returns `changed` with the row as it was, or why not
- * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * Deletes a dispatch of any status with its history and its dedup key. Or all that a filter names: of those that have come to their
+ * end, unless it names a status. Audited.
+ * @returns `changed` with the row as it was, or why not; of a filter how many
+ * @throws OutboxError as `retry`
  * @example purge(db, id).outcome === "changed"
+ * @example purge(db, { status: "delivered", before: lastMonth })
  */
-export function purge(db: Database, id: Id, options: PurgeOptions = {}): OperatorOutcome {
+export function purge(db: Database, id: Id, options?: PurgeOptions): OperatorOutcome;
+export function purge(db: Database, filter: ChangeFilter, options?: PurgeOptions): Changed;
+export function purge(db: Database, which: Id | ChangeFilter, options: PurgeOptions = {}): OperatorOutcome | Changed {
   checkOptions("the options of purge", options, { ...OPERATOR_OPTIONS, force: boolean });
-  return operate(db, id, options, (ref, operation) => remove(db, ref, { ...operation, force: options.force === true }));
+  const force = options.force === true;
+  if (isFilter(which)) return changeBy(db, which, { verb: "purge", force }, options);
+  return operate(db, which, options, (ref, operation) => remove(db, ref, { ...operation, force }));
+}
+
+/** A list or null is neither: it is refused as an id that is none. */
+function isFilter(which: Id | ChangeFilter): which is ChangeFilter {
+  return typeof which === "object" && which !== null && !Array.isArray(which);
 }
 
 interface Operation {
@@ -253,8 +240,4 @@ function operate(
   const ref = refOf(id);
   const { actor = "library", dry_run: dryRun = false } = options;
   return onOurs(db, () => (ref === null ? { outcome: "not_found" } : change(ref, { now: hostClock.now(), actor, dryRun })));
-}
-
-function several<T>(value: T | readonly T[] | undefined): readonly T[] | undefined {
-  return value === undefined || Array.isArray(value) ? (value as readonly T[] | undefined) : [value as T];
 }

@@ -14,5 +14,12 @@ function listen(): Interrupts {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => (stop.signal.aborted ? now : stop).abort(signal));
   }
-  return { stop: stop.signal, now: now.signal, onHangup: (listener) => void process.on("SIGHUP", listener) };
+  return {
+    stop: stop.signal,
+    now: now.signal,
+    onHangup: (listener) => void process.on("SIGHUP", listener),
+    onSignal: (listener) => {
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => listener(signal));
+    },
+  };
 }

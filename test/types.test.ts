@@ -5,15 +5,15 @@ import { Reader } from "./docs/reader.ts";
 /** Takes every public name, and knows what each gives. */
 const PROGRAM = `
 import { Database } from "bun:sqlite";
-import { ack, cancel, deliver, enqueue, get, install, list, OutboxError, purge, retry, revive } from "outbox";
+import { ack, cancel, deliver, enqueue, get, inbox, install, list, OutboxError, purge, retry, revive } from "outbox";
 import type {
-  AckOutcome, Answer, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
-  Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
+  AckOutcome, Answer, Begun, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
+  InboxClaim, Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
 } from "outbox";
 
 export type All = [
-  AckOutcome, Answer, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
-  Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
+  AckOutcome, Answer, Begun, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
+  InboxClaim, Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
 ];
 const db = new Database("shop.db", { strict: true });
 install(db);
@@ -27,6 +27,12 @@ const seqs: number[] = list(db, { status: ["pending", "dead_letter"] }).map((row
 const answers: string[] = revive(db, ["seat-1"], { reset_epoch: 0 }).map((answer) => answer.outcome);
 const acked: boolean = ack(db, id, "token") === "acked";
 const dead: Dispatch | null = get(db, 1);
+const begun: Begun = inbox.begin(db, "billing", id);
+if (begun.outcome === "begun") {
+  const kept: InboxClaim = begun.claim;
+  const ended: "completed" | "abandoned" | "lost" = Math.random() < 0.5 ? inbox.complete(db, kept) : inbox.abandon(db, kept);
+  console.log(ended);
+}
 for (const { outcome } of [retry(db, 1, { actor: "me" }), cancel(db, 1), purge(db, 1, { force: true })]) console.log(outcome);
 try {
   enqueue(db, { kind: "", deliver_to: "d" });

@@ -3,7 +3,8 @@
  * change that it announces. Every function takes the program's `bun:sqlite` handle and is synchronous. Inside
  * `db.transaction(...)` a call is a part of that transaction and neither begins, commits nor migrates; outside of one a call is
  * whole by itself. A runner (`outbox run`) then delivers what was committed; or the program does, what it entered claimed
- * (`enqueue` with `claim`, then `deliver`, the one function that is asynchronous).
+ * (`enqueue` with `claim`, then `deliver`, the one function that is asynchronous). A program that receives messages handles each once
+ * with `inbox`.
  *
  * @example
  * const db = new Database("shop.db", { strict: true });
@@ -16,15 +17,18 @@
  */
 import type { Database } from "bun:sqlite";
 import type { Answer, Dispatch } from "./core/dispatch.js";
-import { type Status } from "./core/lifecycle.js";
+import type { Status } from "./core/lifecycle.js";
 import { type EnqueueRequest } from "./core/request.js";
 import { type Claim, type ClaimedAnswer, type ClaimOptions } from "./library/claim.js";
+import { type Changed, type ChangeFilter, type Filter } from "./library/filter.js";
 import { type OperatorOutcome } from "./store/operator.js";
 import { type Listed } from "./store/queries.js";
 import { type AckOutcome } from "./store/transitions.js";
 export { OutboxError, type Trouble } from "./core/errors.js";
 export { deliver, type DeliverOptions, type Delivery, type Handler, type HandlerInput } from "./library/deliver.js";
-export type { AckOutcome, Answer, Claim, ClaimedAnswer, ClaimOptions, Dispatch, EnqueueRequest, Listed, OperatorOutcome, Status };
+export * as inbox from "./library/inbox.js";
+export type { Begun, InboxClaim } from "./library/inbox.js";
+export type { AckOutcome, Answer, Changed, ChangeFilter, Claim, ClaimedAnswer, ClaimOptions, Dispatch, EnqueueRequest, Filter, Listed, OperatorOutcome, Status, };
 /** How a dispatch is named: its 32-hex id, or its short number `seq` (as a number or in digits). */
 export type Id = string | number;
 /**
@@ -71,19 +75,8 @@ export declare function ack(db: Database, id: Id, token: string): AckOutcome;
  * @example get(db, 417)?.status
  */
 export declare function get(db: Database, id: Id): Dispatch | null;
-/** Which dispatches `list` tells. All that are given must match; of several values any. */
-export interface ListFilter {
-    readonly status?: Status | readonly Status[] | undefined;
-    readonly kind?: string | readonly string[] | undefined;
-    readonly deliver_to?: string | readonly string[] | undefined;
-    readonly dedup_key?: string | readonly string[] | undefined;
-    readonly ordering_key?: string | readonly string[] | undefined;
-    /** Last word of the reason of the last move: `max_attempts`. */
-    readonly reason?: string | readonly string[] | undefined;
-    /** Last move at or after, epoch seconds. */
-    readonly since?: number | undefined;
-    /** Last move before, epoch seconds. */
-    readonly before?: number | undefined;
+/** Which dispatches `list` tells, and how many of them. */
+export interface ListFilter extends Filter {
     /** At most so many, 50 unless given; 0: all. */
     readonly limit?: number | undefined;
     readonly oldest_first?: boolean | undefined;
@@ -109,27 +102,36 @@ export interface RetryOptions extends OperatorOptions {
     readonly expires_at?: number | undefined;
 }
 /**
- * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Audited.
- * @returns `changed` with the row as it was before, or why not
- * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * Puts a dead or expired dispatch back: pending, attempt 0, error cleared (ADR-0059 D6). Or all that a filter names, the oldest
+ * first, their errors kept; all of them in one transaction. Audited.
+ * @returns `changed` with the row as it was before, or why not; of a filter how many
+ * @throws OutboxError `data` for a filter or an option that is none or holds what it cannot, or a filter that names nothing; `no`
+ *   when the tables are missing, `busy` for a lock
  * @example retry(db, 417).outcome === "changed"
+ * @example retry(db, { deliver_to: "billing", reason: "max_attempts" }).changed
  */
 export declare function retry(db: Database, id: Id, options?: RetryOptions): OperatorOutcome;
+export declare function retry(db: Database, filter: ChangeFilter, options?: RetryOptions): Changed;
 /**
- * Ends a pending dispatch, or one whose runner vanished, as expired. Audited.
- * @returns `changed` with the row as it was before, or why not
- * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * Ends a pending dispatch, or one whose runner vanished, as expired. Or all that a filter names. Audited.
+ * @returns `changed` with the row as it was before, or why not; of a filter how many
+ * @throws OutboxError as `retry`
  * @example cancel(db, id, { actor: "nightly cleanup" })
+ * @example cancel(db, { kind: "heartbeat", before: yesterday })
  */
 export declare function cancel(db: Database, id: Id, options?: OperatorOptions): OperatorOutcome;
+export declare function cancel(db: Database, filter: ChangeFilter, options?: OperatorOptions): Changed;
 export interface PurgeOptions extends OperatorOptions {
     /** Also a row whose command runs. */
     readonly force?: boolean | undefined;
 }
 /**
- * Deletes a dispatch of any status with its history and its dedup key. Audited.
- * @returns `changed` with the row as it was, or why not
- * @throws OutboxError `data` for an option that is none or holds what it cannot, `no` when the tables are missing, `busy` for a lock
+ * Deletes a dispatch of any status with its history and its dedup key. Or all that a filter names: of those that have come to their
+ * end, unless it names a status. Audited.
+ * @returns `changed` with the row as it was, or why not; of a filter how many
+ * @throws OutboxError as `retry`
  * @example purge(db, id).outcome === "changed"
+ * @example purge(db, { status: "delivered", before: lastMonth })
  */
 export declare function purge(db: Database, id: Id, options?: PurgeOptions): OperatorOutcome;
+export declare function purge(db: Database, filter: ChangeFilter, options?: PurgeOptions): Changed;

@@ -112,7 +112,8 @@ function toCitty(spec: CommandSpec): CommandDef & { readonly args: ArgsDef } {
         ] as const,
     ),
   );
-  const args = { ...words, ...argsOf({ ...spec.flags, ...COMMON }) } satisfies ArgsDef;
+  const rest = spec.rest === undefined ? {} : { [spec.rest.name]: { type: "positional", description: spec.rest.about } as const };
+  const args = { ...words, ...rest, ...argsOf({ ...spec.flags, ...COMMON }) } satisfies ArgsDef;
   return { ...defineCommand({ meta: { name: spec.name, description: spec.summary }, args }), args };
 }
 

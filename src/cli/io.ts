@@ -43,6 +43,8 @@ export interface Interrupts {
   readonly now: AbortSignal;
   /** Calls this at every SIGHUP, which then no longer ends the program. */
   readonly onHangup: (listener: () => void) => void;
+  /** Calls this at every SIGINT, SIGTERM and SIGHUP. */
+  readonly onSignal: (listener: (signal: "SIGINT" | "SIGTERM" | "SIGHUP") => void) => void;
 }
 
 /** The reader of stdout went away. Lists end quietly; a command whose answer it was does not. */

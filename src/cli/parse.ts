@@ -17,6 +17,8 @@ export type Parsed =
 /** Flags and words of one command line. Asking for a flag that the command's table lacks is a bug. */
 export interface Args {
   readonly words: readonly string[];
+  /** What stands after `--`, where the command hands that on. */
+  readonly rest: readonly string[];
   /** The value of a `string` flag. */
   text(flag: string): string | undefined;
   /** The values of a `list` flag, in the order given. */
@@ -50,20 +52,36 @@ export function parse(argv: readonly string[], table: Table): Parsed {
   }
   const name = argv[at];
   if (name === undefined) return { what: "nothing" };
-  const command = findCommand(name, table.commands);
+  const family = table.commands.filter((each) => each.name.startsWith(`${name} `));
+  const command = family[0] === undefined ? findCommand(name, table.commands) : secondWord(name, argv[(at += 1)], family);
+  if ("what" in command) return command;
   const flags = { ...table.common, ...command.flags };
   const words: string[] = [];
+  let rest: readonly string[] | null = null;
   let literal = false;
   for (at++; at < argv.length; at++) {
     const word = argv[at] ?? "";
     if (literal || !isOption(word)) words.push(word);
-    else if (word === "--") literal = true;
+    else if (word === "--" && command.rest !== undefined) {
+      rest = argv.slice(at + 1);
+      break;
+    } else if (word === "--") literal = true;
     else if (word === "--help" || word === "-h") return { what: "help", command };
     else at += take(argv, at, flags, command.name, given);
   }
+  if (command.rest !== undefined) checkRest(rest, command, command.rest.name);
   checkWords(words, command);
   checkExclusions(given, [["db", "source"], ...(command.excludes ?? [])]);
-  return { what: "run", command, args: new GivenArgs(words, flags, given) };
+  return { what: "run", command, args: new GivenArgs(words, rest ?? [], flags, given) };
+}
+
+/** The command of a name of two words. `--help` in the place of the second explains the first that there is. */
+function secondWord(name: string, word: string | undefined, family: readonly CommandSpec[]): CommandSpec | Parsed {
+  const [first] = family;
+  if ((word === "--help" || word === "-h") && first !== undefined) return { what: "help", command: first };
+  if (word !== undefined && !isOption(word)) return findCommand(`${name} ${word}`, family);
+  const names = family.map((each) => each.name).join(", ");
+  throw new OutboxError("usage", `${name} is half of a command`, `write ${names}; see outbox ${first?.name ?? ""} --help`);
 }
 
 /** @throws OutboxError `usage`, with the nearest name */
@@ -72,7 +90,7 @@ export function findCommand(name: string, commands: readonly CommandSpec[]): Com
   if (found !== undefined) return found;
   const meant = nearest(
     name,
-    commands.map((command) => command.name),
+    commands.flatMap((command) => [command.name, ...command.name.split(" ").slice(0, 1)]),
   );
   throw new OutboxError("usage", `unknown command ${quote(name)}`, meant === null ? "see outbox --help" : `did you mean ${meant}?`);
 }
@@ -159,6 +177,13 @@ function checkWords(words: readonly string[], command: CommandSpec): void {
   }
 }
 
+/** What is handed on is marked by `--`, so that none of its flags is ever taken for one of ours. */
+function checkRest(rest: readonly string[] | null, command: CommandSpec, name: string): void {
+  const help = `see outbox ${command.name} --help`;
+  if (rest === null) throw new OutboxError("usage", `${command.name} needs -- before ${name}`, `write outbox ${command.usage}`);
+  if ((rest[0] ?? "") === "") throw new OutboxError("usage", `${command.name} needs ${name} after --`, help);
+}
+
 function checkExclusions(given: ReadonlyMap<string, unknown>, excludes: readonly (readonly string[])[]): void {
   for (const group of excludes) {
     const [first, second] = group.filter((flag) => given.has(flag));
@@ -181,10 +206,17 @@ function quote(word: string): string {
 
 class GivenArgs implements Args {
   readonly words: readonly string[];
+  readonly rest: readonly string[];
   readonly #flags: Readonly<Record<string, FlagSpec>>;
   readonly #given: ReadonlyMap<string, readonly string[]>;
-  constructor(words: readonly string[], flags: Readonly<Record<string, FlagSpec>>, given: ReadonlyMap<string, readonly string[]>) {
+  constructor(
+    words: readonly string[],
+    rest: readonly string[],
+    flags: Readonly<Record<string, FlagSpec>>,
+    given: ReadonlyMap<string, readonly string[]>,
+  ) {
     this.words = words;
+    this.rest = rest;
     this.#flags = flags;
     this.#given = given;
   }

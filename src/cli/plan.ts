@@ -29,7 +29,11 @@ export function planOf({ settings, file }: Loaded, seams: PlanSeams): Plan {
     concurrency: dispatch.concurrency,
     perDestination: dispatch.perDestination,
     circuit: { failures: dispatch.circuit.failures, cooldownS: dispatch.circuit.cooldownMs / 1_000 },
-    retention: { deliveredS: settings.retention.deliveredMs / 1_000, deadLetterS: settings.retention.deadLetterMs / 1_000 },
+    retention: {
+      deliveredS: settings.retention.deliveredMs / 1_000,
+      deadLetterS: settings.retention.deadLetterMs / 1_000,
+      inboxS: settings.retention.inboxMs / 1_000,
+    },
     cwd: seams.cwd,
     outputLimit: limits.outputBytes,
     intervalMs: run.intervalMs,

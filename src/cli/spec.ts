@@ -27,6 +27,7 @@ export interface WordSpec {
 }
 
 export interface CommandSpec {
+  /** One word, or two: `inbox run`. */
   readonly name: string;
   /** Heading under which `outbox --help` lists it. */
   readonly group: string;
@@ -37,6 +38,8 @@ export interface CommandSpec {
   /** Sentences below the usage line; paragraphs are wrapped. */
   readonly about?: readonly string[];
   readonly words: readonly WordSpec[];
+  /** A command of the user's own, which takes everything after `--`, to the letter. At least its name must be there. */
+  readonly rest?: { readonly name: string; readonly about: string };
   readonly flags: Readonly<Record<string, FlagSpec>>;
   /** Groups of flags of which at most one may be given. */
   readonly excludes?: readonly (readonly string[])[];

@@ -24,3 +24,9 @@ export interface Entropy {
   /** Uniform in [0, 1). */
   random(): number;
 }
+
+/**
+ * What can be told of a process from here. `unknown`: it is one of another host, or of this machine under an earlier name, or what
+ * is seen of it does not tell it from one that came later.
+ */
+export type Standing = "alive" | "gone" | "unknown";

@@ -27,7 +27,7 @@ export interface Plan {
   /** Live claims for one destination of one source, over all runners. */
   readonly perDestination: number;
   readonly circuit: CircuitTerms;
-  /** How long finished dispatches are kept. */
+  /** How long finished dispatches and a consumer's record of handled ones are kept. */
   readonly retention: RetentionTerms;
   readonly cwd: string;
   readonly outputLimit: number;

@@ -194,7 +194,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       let more = false;
       for (const each of sources) {
         if (each.isRetired()) continue;
-        const swept = await each.quietly((store) => store.sweep(seams.plan().retention));
+        const swept = await each.quietly((store) => store.sweep(seams.plan().retention, seams.isAlive));
         if (swept === null) continue;
         deadLetters.set(each, (deadLetters.get(each) ?? 0) + swept.deadLetters);
         if (!swept.more) tellSwept(each);

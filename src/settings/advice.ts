@@ -10,9 +10,6 @@ export interface Advice {
   readonly message: string;
 }
 
-/** Keys that this version reads and checks, and on which nothing depends yet. */
-const WITHOUT_EFFECT = [[["retention", "inbox"], "has no effect yet: there is no inbox"]] as const;
-
 /** What an argv shows to every user of the machine, and where the command finds it unseen. */
 const UNSEEN: Partial<Record<Placeholder, string>> = {
   payload: "leave it out and read the envelope from stdin",
@@ -35,10 +32,6 @@ export function advice(loaded: Loaded, lineOf: (path: readonly Key[]) => number 
     // A route without a template of its own has been warned of where it is written.
     if (line !== null && template !== null)
       given.push(...aboutTemplate(template).map((message) => ({ line, message: `${nameOf(path)} ${message}` })));
-  }
-  for (const [path, message] of WITHOUT_EFFECT) {
-    const line = lineOf(path);
-    if (line !== null) given.push({ line, message: `${nameOf(path)} ${message}` });
   }
   return given.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }

@@ -4,18 +4,21 @@
  */
 import { invariant } from "../core/errors.ts";
 import type { Status } from "../core/lifecycle.ts";
+import { forget as forgetEntries } from "./inbox.ts";
 import { type Handle, statement } from "./statement.ts";
 
-/** Seconds from the final move on; 0 keeps for ever. */
+/** Seconds, of a dispatch from its final move on; 0 keeps for ever. */
 export interface RetentionTerms {
   /** Of `delivered` and `acked`. */
   readonly deliveredS: number;
   /** Of `dead_letter` and `expired`. */
   readonly deadLetterS: number;
+  /** Of what a consumer's inbox remembers. */
+  readonly inboxS: number;
 }
 
 export interface Swept {
-  /** Dispatches that this call removed. */
+  /** Dispatches and entries of inboxes that this call removed. */
   readonly removed: number;
   /** How many of them were dead letters: worth a warning. */
   readonly deadLetters: number;
@@ -29,8 +32,18 @@ export interface SweepTerms {
   readonly now: number;
   /** Whether the transaction has lasted long enough. */
   readonly isLate: () => boolean;
-  /** The audit row of the sweep that this call goes on with; null: it begins one. */
+  /** Whether this holder of an entry is a process that still lives on this host. */
+  readonly isAlive: (holder: string) => boolean;
+  /** How far the sweep has come; null: this call begins one. */
+  readonly progress: SweepProgress | null;
+}
+
+/** Of a sweep that goes on with the next call. */
+export interface SweepProgress {
+  /** Its audit row; null: nothing was removed yet. */
   readonly auditId: number | null;
+  /** How many entries of inboxes, from the oldest on, it has looked at and kept. */
+  readonly kept: number;
 }
 
 /** Bounds of one transaction. A row may hold a MiB, and what is deleted is overwritten: bytes count too. */
@@ -55,7 +68,7 @@ interface Removed {
  * One batch, in the caller's transaction. The counts stand in one audit row for the whole sweep, raised in the transaction that
  * removes: whatever a crash leaves behind is accounted for.
  */
-export function sweep(db: Handle, terms: SweepTerms): Swept & { readonly auditId: number | null } {
+export function sweep(db: Handle, terms: SweepTerms): Swept & { readonly progress: SweepProgress } {
   const removed: Removed[] = [];
   let bytes = 0;
   const isFull = (): boolean => removed.length >= AT_ONCE.rows || bytes >= AT_ONCE.bytes || (removed.length > 0 && terms.isLate());
@@ -69,11 +82,28 @@ export function sweep(db: Handle, terms: SweepTerms): Swept & { readonly auditId
       bytes += row.bytes;
     }
   }
-  const more = isFull();
+  const before = terms.progress ?? { auditId: null, kept: 0 };
+  const entries = isFull() ? null : removeEntries(db, before.kept, terms);
+  const inbox = entries?.removed ?? 0;
   // Only along with rows, which are what made the destinations many: an idle outbox must not write at each tick.
   if (removed.length > 0) forget(db, terms.now);
-  const auditId = removed.length === 0 ? terms.auditId : account(db, removed, terms);
-  return { removed: removed.length, deadLetters: removed.filter((row) => row.status === "dead_letter").length, more, auditId };
+  const auditId = removed.length + inbox === 0 ? before.auditId : account(db, { removed, inbox, auditId: before.auditId, now: terms.now });
+  return {
+    removed: removed.length + inbox,
+    deadLetters: removed.filter((row) => row.status === "dead_letter").length,
+    more: entries?.more ?? true,
+    progress: { auditId, kept: before.kept + (entries?.kept ?? 0) },
+  };
+}
+
+function removeEntries(
+  db: Handle,
+  skip: number,
+  { windows, now, isAlive }: SweepTerms,
+): { readonly kept: number; readonly removed: number; readonly more: boolean } {
+  if (windows.inboxS === 0) return { kept: 0, removed: 0, more: false };
+  const { kept, removed } = forgetEntries(db, { now, before: now - windows.inboxS, skip, limit: AT_ONCE.rows, isAlive });
+  return { kept, removed, more: kept + removed === AT_ONCE.rows };
 }
 
 /** The row goes with its history, and so does its dedup key. */
@@ -91,21 +121,29 @@ function removeOldest(db: Handle, status: Status, before: number): Removed | nul
   return row;
 }
 
-function account(db: Handle, removed: readonly Removed[], { auditId, now }: SweepTerms): number {
+interface Account {
+  readonly removed: readonly Removed[];
+  /** Entries of inboxes. */
+  readonly inbox: number;
+  readonly auditId: number | null;
+  readonly now: number;
+}
+
+function account(db: Handle, { removed, inbox, auditId, now }: Account): number {
   const counts = Object.fromEntries(KEPT.map(([status]) => [status, removed.filter((row) => row.status === status).length]));
   const { delivered = 0, acked = 0, dead_letter = 0, expired = 0 } = counts;
   const row = statement<{ id: number }>(
     db,
     auditId === null
       ? `INSERT INTO main.admin_events (created_at, action, target_id, details, actor)
-         VALUES ($now, 'dispatch.sweep', NULL,
-           json_object('delivered', $delivered, 'acked', $acked, 'dead_letter', $dead_letter, 'expired', $expired, 'ended_at', $now), 'retention')
+         VALUES ($now, 'dispatch.sweep', NULL, json_object('delivered', $delivered, 'acked', $acked, 'dead_letter', $dead_letter,
+           'expired', $expired, 'inbox', $inbox, 'ended_at', $now), 'retention')
          RETURNING id`
       : `UPDATE main.admin_events SET details = json_set(details, '$.delivered', details ->> 'delivered' + $delivered,
            '$.acked', details ->> 'acked' + $acked, '$.dead_letter', details ->> 'dead_letter' + $dead_letter,
-           '$.expired', details ->> 'expired' + $expired, '$.ended_at', $now)
+           '$.expired', details ->> 'expired' + $expired, '$.inbox', details ->> 'inbox' + $inbox, '$.ended_at', $now)
          WHERE id = $id RETURNING id`,
-  ).get({ now, delivered, acked, dead_letter, expired, ...(auditId === null ? {} : { id: auditId }) });
+  ).get({ now, delivered, acked, dead_letter, expired, inbox, ...(auditId === null ? {} : { id: auditId }) });
   invariant(row !== null, "the audit row of a sweep stands until the sweep ends");
   return row.id;
 }

@@ -10,11 +10,13 @@ import { patienceEnds, staleHolders } from "./claim.ts";
 import { enqueue, enqueueClaimed, type Inline } from "./enqueue.ts";
 import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
 import { type Figures, figures } from "./figures.ts";
+import { type Forecast, forecasts, type ForecastWish } from "./forecast.ts";
 import { type Circuit, type Hold, hold, holds, type HoldScope, openCircuits, resume } from "./gates.ts";
+import { type Many, many, type ManyTerms } from "./many.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
-import { type RetentionTerms, sweep, type Swept } from "./retention.ts";
+import { type RetentionTerms, sweep, type Swept, type SweepProgress } from "./retention.ts";
 import { situated } from "./situation.ts";
 import { type Handle, statement } from "./statement.ts";
 import { note, over, standing } from "./told.ts";
@@ -36,6 +38,9 @@ export type {
   Settled,
   Swept,
 };
+export { CHANGEABLE, countRefused, type Tally } from "./changes.ts";
+export type { Many, ManyTerms, Step } from "./many.ts";
+export type { Forecast, ForecastPage, ForecastWish, Foreseen } from "./forecast.ts";
 export type { Refusal } from "./claim.ts";
 export type { Exchange, Exchanged, Renewal, Settlement } from "./exchange.ts";
 export type { CircuitChange, CircuitTerms } from "./gates.ts";
@@ -96,9 +101,13 @@ export interface Store {
   retry(ref: DispatchRef, terms: OperatorTerms & { readonly dueInS: number; readonly expiresInS: number | null }): Promise<OperatorOutcome>;
   cancel(ref: DispatchRef, terms: OperatorTerms): Promise<OperatorOutcome>;
   purge(ref: DispatchRef, terms: OperatorTerms & { readonly force: boolean }): Promise<OperatorOutcome>;
+  /** The oldest first, and only what was there at its start. */
+  changeMany(terms: ManyTerms): Many;
   figures(): Promise<Figures>;
   /** Settles finished attempts and claims the next ones, in one commit. */
   exchange(terms: Exchange): Promise<Exchanged>;
+  /** What a run that drains would work through now. Reads only. */
+  forecast(wish: ForecastWish): Forecast;
   /** When something will happen next by itself, epoch seconds; null: nothing is ahead. */
   nextMoment(patience?: Patience): Promise<number | null>;
   /** `forS`: how long it lasts; null: until somebody resumes. A hold that names the same is changed. */
@@ -107,10 +116,13 @@ export interface Store {
   resume(scope: HoldScope | "all", terms: { readonly actor: string }): Promise<number>;
   /** Oldest first. */
   holds(): Promise<readonly Hold[]>;
-  /** Open circuits, those past their cooldown included. */
-  circuits(): Promise<readonly Circuit[]>;
-  /** One batch of what is older than its window. Call it while it says that there is more: that is one sweep, in one audit row. */
-  sweep(windows: RetentionTerms): Promise<Swept>;
+  /** Open circuits, those past their cooldown included: those that have been open longest first, `atMost` so many. */
+  circuits(atMost?: number): Promise<readonly Circuit[]>;
+  /**
+   * One batch of what is older than its window. Call it while it says that there is more: that is one sweep, in one audit row.
+   * @param isAlive whether this holder of an inbox's entry still lives on this host
+   */
+  sweep(windows: RetentionTerms, isAlive: (holder: string) => boolean): Promise<Swept>;
   /** Whether to tell what needs a person: over all runners when it begins or changes, and hourly. */
   note(topic: string, text: string): Promise<"tell" | "quiet">;
   /** What needed a person is over. @returns whether it was standing: then its end is told */
@@ -141,7 +153,7 @@ export async function openStore(terms: OpenTerms, seams: StoreSeams): Promise<St
 /** The store over a handle that is open, ours and up to date. */
 export function createStore(db: Handle, path: string, { clock, entropy }: StoreSeams): Store {
   let purged = false;
-  let sweepId: number | null = null;
+  let swept: SweepProgress | null = null;
   let dataVersion: number | null = null;
   const transact = async <T>(body: () => T): Promise<T> => {
     try {
@@ -200,8 +212,13 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       purged ||= !terms.dryRun;
       return transact(() => purge(db, ref, { ...operation(terms), force: terms.force }));
     },
+    changeMany: (terms) => {
+      purged ||= terms.change.verb === "purge" && !terms.dryRun;
+      return many(db, terms, { clock, read, transact });
+    },
     figures: () => read(() => figures(db, clock.now())),
     exchange: (terms) => transact(() => exchange(db, terms, { clock, entropy })),
+    forecast: (wish) => forecasts(db, wish, { now: () => clock.now(), read }),
     changed: () =>
       read(() => {
         const now = statement<{ data_version: number }>(db, `PRAGMA data_version`).get({})?.data_version ?? null;
@@ -224,14 +241,15 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       }),
     resume: (scope, { actor }) => transact(() => resume(db, scope, { now: clock.now(), actor })),
     holds: () => read(() => holds(db)),
-    circuits: () => read(() => openCircuits(db)),
-    sweep: async (windows) => {
+    circuits: (atMost) => read(() => openCircuits(db, atMost)),
+    sweep: async (windows, isAlive) => {
       const began = clock.monotonicMs();
       const isLate = (): boolean => clock.monotonicMs() - began >= SWEEP_MS;
-      const { auditId, ...swept } = await transact(() => sweep(db, { windows, now: clock.now(), isLate, auditId: sweepId }));
-      sweepId = swept.more ? auditId : null;
-      purged ||= swept.removed > 0;
-      return swept;
+      const terms = { windows, now: clock.now(), isLate, isAlive, progress: swept };
+      const { progress, ...batch } = await transact(() => sweep(db, terms));
+      swept = batch.more ? progress : null;
+      purged ||= batch.removed > 0;
+      return batch;
     },
     note: (topic, text) => transact(() => note(db, topic, text, clock.now())),
     over: (topic) => transact(() => over(db, topic)),

@@ -11,12 +11,21 @@ export type LookUp = { readonly kind: "found"; readonly path: string } | { reado
  * @param argv0 a path when it has a slash, else a name to find in the PATH of `env`. Entries of PATH that are empty or relative
  * mean the current directory to some shells; they are passed over, because it would be another one for every runner.
  */
-export function lookUp(argv0: string, env: Readonly<Record<string, string>>): LookUp {
-  if (argv0 === "") return { kind: "fault", error: "the command is an empty string" };
-  if (argv0.includes("\0")) return { kind: "fault", error: `the command ${JSON.stringify(argv0)} has a NUL in its name` };
+export function lookUp(argv0: string, env: Readonly<Record<string, string | undefined>>): LookUp {
+  const found = find(argv0, env);
+  return found.kind === "found" ? found : { kind: "fault", error: found.error };
+}
+
+/** The same, told apart: there is nothing of that name, or what there is cannot be executed. */
+export type Found = { readonly kind: "found"; readonly path: string } | { readonly kind: "missing" | "refused"; readonly error: string };
+
+export function find(argv0: string, env: Readonly<Record<string, string | undefined>>): Found {
+  if (argv0 === "") return { kind: "missing", error: "the command is an empty string" };
+  if (argv0.includes("\0")) return { kind: "missing", error: `the command ${JSON.stringify(argv0)} has a NUL in its name` };
   if (argv0.includes("/")) {
     const trouble = troubleWith(argv0);
-    return trouble === null ? { kind: "found", path: argv0 } : { kind: "fault", error: `${argv0} ${trouble}` };
+    if (trouble === null) return { kind: "found", path: argv0 };
+    return { kind: trouble === MISSING ? "missing" : "refused", error: `${argv0} ${trouble}` };
   }
   const path = env["PATH"] || DEFAULT_PATH;
   let near = "";
@@ -27,7 +36,8 @@ export function lookUp(argv0: string, env: Readonly<Record<string, string>>): Lo
     if (trouble === null) return { kind: "found", path: candidate };
     if (near === "" && trouble !== MISSING) near = `; ${candidate} ${trouble}`;
   }
-  return { kind: "fault", error: `no command "${argv0}" in PATH (${path}${env["PATH"] ? "" : ", since none is set"})${near}` };
+  const error = `no command "${argv0}" in PATH (${path}${env["PATH"] ? "" : ", since none is set"})${near}`;
+  return { kind: near === "" ? "missing" : "refused", error };
 }
 
 const MISSING = "does not exist (ENOENT)";

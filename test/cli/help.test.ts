@@ -21,9 +21,10 @@ test("--help, -h and help print the overview", async () => {
 
 test.each(COMMANDS.map((command) => command.name))("%s --help is as written down", async (name) => {
   using place = new Place();
-  const { stdout } = await place.start([name, "--help"]);
-  await golden(name, stdout);
-  await place.run(["help", name], { stdout });
+  const words = name.split(" ");
+  const { stdout } = await place.start([...words, "--help"]);
+  await golden(words.join("-"), stdout);
+  await place.run(["help", ...words], { stdout });
   for (const line of stdout.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
 });
 

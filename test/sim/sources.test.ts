@@ -160,7 +160,7 @@ describe("a fault that shows only at the start", () => {
 });
 
 describe("retention", () => {
-  const change = { retention: { deliveredS: 86_400, deadLetterS: 86_400 } };
+  const change = { retention: { deliveredS: 86_400, deadLetterS: 86_400, inboxS: 0 } };
   const ended = (place: World, days: number): void => {
     for (const db of place.databases)
       db.run(`UPDATE dispatch_outbox SET status = 'dead_letter', reason_code = 'dispatch.dead_letter.max_attempts',

@@ -111,7 +111,7 @@ export const PLAN: Plan = {
   concurrency: 4,
   perDestination: 4,
   circuit: { failures: 0, cooldownS: 60 },
-  retention: { deliveredS: 0, deadLetterS: 0 },
+  retention: { deliveredS: 0, deadLetterS: 0, inboxS: 0 },
   cwd: "/",
   outputLimit: 100,
   intervalMs: 30_000,
@@ -232,7 +232,7 @@ function listening(db: Database, store: Store, deaf: boolean): Store {
   return {
     ...store,
     exchange: (terms) => counted(store.exchange(terms), total()),
-    sweep: (terms) => counted(store.sweep(terms), total()),
+    sweep: (windows, isAlive) => counted(store.sweep(windows, isAlive), total()),
     note: (topic, text) => counted(store.note(topic, text), total()),
     over: (topic) => counted(store.over(topic), total()),
     changed() {

@@ -4,6 +4,7 @@ import { claimNext, claimThis, endNext, patienceEnds, recount, refusalOf, staleH
 import { type Change, changeAll } from "../../src/store/changes.ts";
 import { countPending, figures } from "../../src/store/figures.ts";
 import { closeAll, noteFailure, noteSuccess, openCircuits } from "../../src/store/gates.ts";
+import { abandon, begin, complete, forget } from "../../src/store/inbox.ts";
 import { purge } from "../../src/store/operator.ts";
 import { audit, byRef, history, nextMoment } from "../../src/store/queries.ts";
 import { sweep } from "../../src/store/retention.ts";
@@ -157,7 +158,8 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
   });
 
   test("a sweep removes by status and age, and forgets destinations from the end where the idle ones stand", () => {
-    const sweeps = { windows: { deliveredS: 1, deadLetterS: 1 }, now: T0 + 1e6, isLate: () => true, auditId: null };
+    const windows = { deliveredS: 1, deadLetterS: 1, inboxS: 0 };
+    const sweeps = { windows, now: T0 + 1e6, isLate: () => true, isAlive: () => false, progress: null };
     const steps = plans((handle) => sweep(handle, sweeps)).flat();
     expect(new Set(steps)).toEqual(
       new Set([
@@ -170,6 +172,28 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
         "SCAN dispatch_told",
       ]),
     );
+  });
+
+  test("an inbox is read by its key, and swept from the oldest entry on", () => {
+    const standing = () => "gone" as const;
+    const asked = { now: T0, holder: "desk 1 1", standing };
+    const KEY = "SEARCH dispatch_inbox USING PRIMARY KEY (consumer=? AND dispatch_id=?)";
+    const steps = plans((handle) => {
+      const first = begin(handle, { consumer: "c", id: "0".repeat(32) }, { ...asked, token: "t" });
+      begin(handle, { consumer: "c", id: "0".repeat(32) }, { ...asked, token: "u" });
+      if (first.outcome === "begun") complete(handle, first.claim, T0);
+      if (first.outcome === "begun") abandon(handle, first.claim);
+      forget(handle, { now: T0, before: T0, skip: 0, limit: 1, isAlive: () => false });
+    });
+    const [sweeps, ...removed] = steps.slice(-2);
+    expect(steps.slice(0, -2).flat()).toEqual(Array(4).fill(KEY));
+    expect(sweeps?.filter((step) => !step.includes("CONSTANT"))).toEqual([
+      "SEARCH dispatch_inbox USING COVERING INDEX dispatch_inbox_age (<expr><?)",
+      "SCAN due",
+      "SEARCH i USING PRIMARY KEY (consumer=? AND dispatch_id=?)",
+      "SEARCH o USING INDEX sqlite_autoindex_dispatch_outbox_1 (id=?)",
+    ]);
+    expect(removed.flat()).toEqual([KEY]);
   });
 
   test("no trigger reads a table of dispatches but by an index", () => {

@@ -4,14 +4,15 @@ import { statSync } from "node:fs";
 import type { Status } from "../../src/core/lifecycle.ts";
 import { breaches } from "../../src/store/invariants.ts";
 import { openDatabase } from "../../src/store/open.ts";
-import { type RetentionTerms, sweep } from "../../src/store/retention.ts";
+import { type RetentionTerms, sweep, type SweepTerms } from "../../src/store/retention.ts";
 import { createStore } from "../../src/store/store.ts";
 import { note, standing } from "../../src/store/told.ts";
 import { terms } from "../fixtures/store/terms.ts";
 import { count, countedEntropy, enter, handClock, memory, scratch, T0 } from "../fixtures/world.ts";
 
 const DAY = 86_400;
-const WINDOWS: RetentionTerms = { deliveredS: 7 * DAY, deadLetterS: 30 * DAY };
+const WINDOWS: RetentionTerms = { deliveredS: 7 * DAY, deadLetterS: 30 * DAY, inboxS: 30 * DAY };
+const isAlive = (holder: string): boolean => holder === "alive";
 
 /** Enters a row and brings it to its end. @returns its id */
 function ended(db: Database, status: Status, at: number, otherwise: Parameters<typeof enter>[1] = {}): string {
@@ -36,10 +37,10 @@ function ended(db: Database, status: Status, at: number, otherwise: Parameters<t
 
 /** Sweeps until nothing is left to remove. @returns how many batches that took */
 function whole(db: Database, windows = WINDOWS, now = T0): number {
-  let auditId: number | null = null;
+  let progress: SweepTerms["progress"] = null;
   for (let batches = 1; ; batches++) {
-    const swept = sweep(db, { windows, now, isLate: () => false, auditId });
-    ({ auditId } = swept);
+    const swept = sweep(db, { windows, now, isLate: () => false, isAlive, progress });
+    ({ progress } = swept);
     if (!swept.more) return batches;
   }
 }
@@ -68,7 +69,7 @@ describe("a sweep", () => {
     const db = memory();
     ended(db, "pending", 1);
     ended(db, "delivering", 1);
-    whole(db, { deliveredS: 1, deadLetterS: 1 });
+    whole(db, { deliveredS: 1, deadLetterS: 1, inboxS: 0 });
     expect(left(db)).toEqual(["pending", "delivering"]);
     expect(count(db, "admin_events")).toBe(0);
   });
@@ -76,11 +77,11 @@ describe("a sweep", () => {
   test("of a window of 0 keeps for ever, each window by itself", () => {
     const db = memory();
     for (const status of ["delivered", "acked", "dead_letter", "expired"] as const) ended(db, status, 1);
-    whole(db, { deliveredS: 0, deadLetterS: 0 });
+    whole(db, { deliveredS: 0, deadLetterS: 0, inboxS: 0 });
     expect(left(db)).toHaveLength(4);
-    whole(db, { deliveredS: 0, deadLetterS: 1 });
+    whole(db, { deliveredS: 0, deadLetterS: 1, inboxS: 0 });
     expect(left(db)).toEqual(["delivered", "acked"]);
-    whole(db, { deliveredS: 1, deadLetterS: 0 });
+    whole(db, { deliveredS: 1, deadLetterS: 0, inboxS: 0 });
     expect(left(db)).toEqual([]);
   });
 
@@ -97,7 +98,7 @@ describe("a sweep", () => {
   test("counts the dead letters that it removes", () => {
     const db = memory();
     for (const status of ["delivered", "dead_letter", "expired", "dead_letter"] as const) ended(db, status, 1);
-    expect(sweep(db, { windows: WINDOWS, now: T0, isLate: () => false, auditId: null })).toMatchObject({
+    expect(sweep(db, { windows: WINDOWS, now: T0, isLate: () => false, isAlive, progress: null })).toMatchObject({
       removed: 4,
       deadLetters: 2,
       more: false,
@@ -107,7 +108,7 @@ describe("a sweep", () => {
   test("is bounded in rows, in bytes and in time, and says that there is more", () => {
     const db = memory();
     for (let n = 0; n < 450; n++) ended(db, "delivered", 1 + n);
-    const one = (isLate: () => boolean) => sweep(db, { windows: WINDOWS, now: T0, isLate, auditId: null });
+    const one = (isLate: () => boolean) => sweep(db, { windows: WINDOWS, now: T0, isLate, isAlive, progress: null });
     expect(one(() => false)).toMatchObject({ removed: 200, more: true });
     expect(one(() => true)).toMatchObject({ removed: 1, more: true });
     for (let n = 0; n < 5; n++) ended(db, "delivered", 0, { body: { text: "x".repeat(400_000) } });
@@ -118,7 +119,7 @@ describe("a sweep", () => {
   test("takes the oldest first", () => {
     const db = memory();
     for (const at of [30, 10, 20]) ended(db, "delivered", at);
-    sweep(db, { windows: WINDOWS, now: T0, isLate: () => true, auditId: null });
+    sweep(db, { windows: WINDOWS, now: T0, isLate: () => true, isAlive, progress: null });
     expect(db.query("SELECT seq FROM dispatch_outbox ORDER BY seq").values()).toEqual([[1], [3]]);
   });
 
@@ -132,7 +133,7 @@ describe("a sweep", () => {
         action: "dispatch.sweep",
         target_id: null,
         actor: "retention",
-        details: `{"delivered":0,"acked":400,"dead_letter":0,"expired":100,"ended_at":${T0}}`,
+        details: `{"delivered":0,"acked":400,"dead_letter":0,"expired":100,"inbox":0,"ended_at":${T0}}`,
       },
     ]);
   });
@@ -143,15 +144,15 @@ describe("a sweep", () => {
     for (let n = 0; n < 500; n++) ended(db, "delivered", 1);
     const counts = (): unknown[] => db.query("SELECT details ->> 'delivered' AS n FROM admin_events ORDER BY id").values().flat();
     const first = createStore(db, "memory", { clock, entropy: countedEntropy() });
-    expect(await first.sweep(WINDOWS)).toEqual({ removed: 200, deadLetters: 0, more: true });
+    expect(await first.sweep(WINDOWS, isAlive)).toEqual({ removed: 200, deadLetters: 0, more: true });
     expect(counts()).toEqual([200]);
     // Another process goes on: a row of its own, whose counts go on until its sweep is over.
     const second = createStore(db, "memory", { clock, entropy: countedEntropy() });
-    expect((await second.sweep(WINDOWS)).removed).toBe(200);
-    expect((await second.sweep(WINDOWS)).removed).toBe(100);
+    expect((await second.sweep(WINDOWS, isAlive)).removed).toBe(200);
+    expect((await second.sweep(WINDOWS, isAlive)).removed).toBe(100);
     expect(counts()).toEqual([200, 300]);
     ended(db, "delivered", 1);
-    await second.sweep(WINDOWS);
+    await second.sweep(WINDOWS, isAlive);
     expect(counts()).toEqual([200, 300, 1]);
   });
 
@@ -160,10 +161,10 @@ describe("a sweep", () => {
     const store = createStore(db, "memory", { clock: handClock(), entropy: countedEntropy() });
     for (let n = 0; n < 300; n++) ended(db, "delivered", 1);
     db.run("CREATE TRIGGER refuse BEFORE DELETE ON dispatch_outbox WHEN OLD.seq = 150 BEGIN SELECT RAISE(ABORT, 'refused'); END");
-    expect(store.sweep(WINDOWS)).rejects.toThrow("refused");
+    expect(store.sweep(WINDOWS, isAlive)).rejects.toThrow("refused");
     expect([left(db).length, count(db, "admin_events")]).toEqual([300, 0]);
     db.run("DROP TRIGGER refuse");
-    await store.sweep(WINDOWS);
+    await store.sweep(WINDOWS, isAlive);
     expect(db.query("SELECT details ->> 'delivered' FROM admin_events").values()).toEqual([[200]]);
   });
 
@@ -192,7 +193,7 @@ describe("a sweep", () => {
         db.run(`UPDATE dispatch_outbox SET status = 'delivered', reason_code = 'dispatch.delivered.transport_ok', lock_token = NULL`);
       })();
       clock.pass(8 * DAY);
-      while ((await store.sweep(WINDOWS)).more);
+      while ((await store.sweep(WINDOWS, isAlive)).more);
       expect(left(db)).toEqual([]);
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");
       sizes.push(statSync(path).size);
@@ -201,6 +202,78 @@ describe("a sweep", () => {
     for (const size of sizes) expect(size).toBeLessThanOrEqual(first * 1.05);
     await store.close();
   }, 20_000);
+});
+
+describe("of inboxes a sweep", () => {
+  const FOREVER = { deliveredS: 0, deadLetterS: 0, inboxS: 30 * DAY };
+  const idOf = (n: number): string => n.toString(16).padStart(32, "0");
+
+  /** An entry that was done, or begun by this holder, then. */
+  function entry(db: Database, id: string, at: number, holder: string | null = null): void {
+    db.query(
+      "INSERT INTO dispatch_inbox (consumer, dispatch_id, begun_at, holder, token, done_at) VALUES ('c', $id, $at - 5 * ($holder IS NULL), $holder, $holder, iif($holder IS NULL, $at, NULL))",
+    ).run({ id, at, holder });
+  }
+  const kept = (db: Database): unknown[] => db.query("SELECT dispatch_id FROM dispatch_inbox ORDER BY 1").values().flat();
+  const audited = (db: Database): unknown[] => db.query("SELECT details ->> 'inbox' FROM admin_events ORDER BY id").values().flat();
+
+  test("forgets what was done before its window, to the instant, and says how many in its audit row", () => {
+    const db = memory();
+    entry(db, idOf(1), T0 - 30 * DAY);
+    entry(db, idOf(2), T0 - 30 * DAY + 0.001);
+    entry(db, idOf(3), T0 - 90 * DAY);
+    whole(db, FOREVER);
+    expect(kept(db)).toEqual([idOf(2)]);
+    expect(audited(db)).toEqual([2]);
+  });
+
+  test("of a window of 0 keeps for ever, and writes nothing where nothing goes", () => {
+    const db = memory();
+    entry(db, idOf(1), 1);
+    whole(db, { ...FOREVER, inboxS: 0 });
+    whole(db, { ...FOREVER, inboxS: 9e9 });
+    expect(kept(db)).toEqual([idOf(1)]);
+    expect(count(db, "admin_events")).toBe(0);
+  });
+
+  test("keeps what was begun by a process that lives, and for a day what was begun elsewhere", () => {
+    const db = memory();
+    entry(db, idOf(1), T0 - 90 * DAY, "alive");
+    entry(db, idOf(2), T0 - 90 * DAY, "gone");
+    entry(db, idOf(3), T0 - DAY, "unknown");
+    entry(db, idOf(4), T0 - DAY + 1, "unknown");
+    whole(db, { ...FOREVER, inboxS: 60 });
+    expect(kept(db)).toEqual([idOf(1), idOf(4)]);
+  });
+
+  test("keeps the record of a message that has not come to its end, and no longer", () => {
+    const db = memory();
+    const ids = (["pending", "delivering", "dead_letter", "delivered"] as const).map((status) => ended(db, status, 1));
+    for (const id of ids) entry(db, id, 1);
+    whole(db, FOREVER);
+    expect(new Set(kept(db))).toEqual(new Set(ids.slice(0, 2)));
+  });
+
+  test("goes on in small batches, past any number that it has to keep, with one audit row", () => {
+    const db = memory();
+    db.transaction(() => {
+      for (let n = 0; n < 450; n++) entry(db, idOf(n), 1, "alive");
+      for (let n = 450; n < 900; n++) entry(db, idOf(n), 2);
+    })();
+    expect(whole(db, FOREVER)).toBe(5);
+    expect(kept(db)).toHaveLength(450);
+    expect(audited(db)).toEqual([450]);
+  });
+
+  test("takes its place in a batch behind the messages", () => {
+    const db = memory();
+    for (let n = 0; n < 201; n++) ended(db, "delivered", 1);
+    entry(db, idOf(1), 1);
+    const first = sweep(db, { windows: WINDOWS, now: T0, isLate: () => false, isAlive, progress: null });
+    expect([first.removed, first.more, kept(db).length]).toEqual([200, true, 1]);
+    const second = sweep(db, { windows: WINDOWS, now: T0, isLate: () => false, isAlive, progress: first.progress });
+    expect([second.removed, second.more, kept(db).length]).toEqual([2, false, 0]);
+  });
 });
 
 describe("what a sweep forgets besides", () => {

@@ -4,27 +4,9 @@
  * are not `ready`, and their destinations are not due (migration 0002).
  */
 import type { Dispatch } from "../core/dispatch.js";
+import { type ClaimTerms } from "./guards.js";
 import { type Handle } from "./statement.js";
-/** What a claim may take. Times are epoch seconds. */
-export interface ClaimTerms {
-    readonly now: number;
-    /** Only rows due by this instant; `now` or earlier. */
-    readonly dueBy: number;
-    /** Host, pid and start time of this runner; also the actor in the history. */
-    readonly holder: string;
-    /** Lease in seconds for kinds that `kinds` does not name; null: they are not claimed (their rows still end). */
-    readonly fallbackLeaseS: number | null;
-    /** The same by kind. */
-    readonly kinds: ReadonlyMap<string, number | null>;
-    /** Live claims for one destination, over all runners. */
-    readonly perDestination: number;
-    /** Whether circuits count. */
-    readonly circuits: boolean;
-    /** Rows whose command this runner still has in hand: never taken from itself. */
-    readonly inHand: readonly number[];
-    /** Holders that still live on this host: their rows wait one lease more. */
-    readonly alive: readonly string[];
-}
+export type { ClaimTerms } from "./guards.js";
 /**
  * Ends one due row that is past its expiry or out of attempts. That needs no permission: also held rows, rows behind a
  * key and rows of a full or failing destination end. Run it until it answers null.

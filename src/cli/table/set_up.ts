@@ -64,7 +64,7 @@ const help: CommandSpec = {
   group: GROUP,
   summary: "Explain a command",
   usage: "help [COMMAND]",
-  words: [{ name: "COMMAND", about: "Name of a command", min: 0, max: 1 }],
+  words: [{ name: "COMMAND", about: "Name of a command", min: 0, max: 2 }],
   flags: {},
   examples: [{ line: "outbox help enqueue", about: "The same as outbox enqueue --help" }],
   exits: [],

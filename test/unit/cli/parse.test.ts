@@ -53,6 +53,19 @@ describe("parse() accepts", () => {
     expect(args("show", "--json", "--", "--help", "-h", "--").words).toEqual(["--help", "-h", "--"]);
   });
 
+  test("a name of two words, with its flags before and after it", () => {
+    const given = args("--db", "x", "inbox", "run", "417", "--consumer", "audit", "--", "true");
+    expect([given.text("db"), given.text("consumer"), given.words, given.rest]).toEqual(["x", "audit", ["417"], ["true"]]);
+  });
+
+  test("everything after -- as somebody else's command, to the letter", () => {
+    const odd = ["--help", "--", "-h", "", "--consumer", "--db=x", "inbox"];
+    expect(args("inbox", "run", "--", ...odd)).toMatchObject({ words: [], rest: odd });
+    expect(args("inbox", "run", "--", "cmd", ...odd)).toMatchObject({ words: [], rest: ["cmd", ...odd] });
+    expect(args("inbox", "run", "--", "cmd").text("consumer")).toBeUndefined();
+    expect(args("ls").rest).toEqual([]);
+  });
+
   test("a boolean flag without a value", () => {
     expect(args("ls", "--json").on("json")).toBeTrue();
     expect(args("ls").on("json")).toBeFalse();
@@ -66,6 +79,8 @@ describe("parse() finds help and version", () => {
     [["--db", "x", "--help", "nonsense"], null],
     [["enqueue", "--help"], "enqueue"],
     [["enqueue", "--kind", "k", "-h", "--nonsense"], "enqueue"],
+    [["inbox", "--help"], "inbox run"],
+    [["inbox", "run", "-h", "--", "x"], "inbox run"],
   ])("%p asks for help", (argv, name) => {
     const parsed = read(...argv);
     expect(parsed.what === "help" && (parsed.command?.name ?? null)).toBe(name);
@@ -111,6 +126,15 @@ describe("parse() refuses", () => {
     [["constructor"], 'unknown command "constructor"; see outbox --help'],
     [["toString"], 'unknown command "toString"; see outbox --help'],
     [["__proto__"], 'unknown command "__proto__"; see outbox --help'],
+    [["inbox"], "inbox is half of a command; write inbox run; see outbox inbox run --help"],
+    [["inbox", "--db", "x"], "inbox is half of a command; write inbox run; see outbox inbox run --help"],
+    [["inbox", "rum", "--", "true"], 'unknown command "inbox rum"; did you mean inbox run?'],
+    [["inbx", "run"], 'unknown command "inbx"; did you mean inbox?'],
+    [["inbox", "run", "417", "true"], "inbox run needs -- before CMD; write outbox inbox run [ID] [--consumer NAME] -- CMD..."],
+    [["inbox", "run", "--"], "inbox run needs CMD after --; see outbox inbox run --help"],
+    [["inbox", "run", "--", ""], "inbox run needs CMD after --; see outbox inbox run --help"],
+    [["inbox", "run", "1", "2", "--", "true"], 'surplus argument "2"; see outbox inbox run --help'],
+    [["inbox", "run", "--json", "--", "true"], "unknown flag --json of inbox run; see outbox inbox run --help"],
     [["show"], "show needs ID; see outbox show --help"],
     [["enqueue", "extra"], 'surplus argument "extra"; see outbox enqueue --help'],
     [["ack", "a", "b", "c"], 'surplus argument "c"; see outbox ack --help'],
@@ -131,7 +155,7 @@ describe("the table of commands", () => {
   test.each(COMMANDS.map((command) => [command.name, command] as const))("%s is coherent", (_, command) => {
     for (const group of command.excludes ?? []) for (const flag of group) expect(Object.hasOwn(command.flags, flag)).toBeTrue();
     for (const flag of Object.keys(command.flags)) expect(Object.hasOwn(COMMON, flag)).toBeFalse();
-    expect(command.usage.split(" ")[0]).toBe(command.name);
+    expect(`${command.usage} `).toStartWith(`${command.name} `);
     for (const { line } of command.examples) expect(line).toMatch(new RegExp(`^outbox (help )?${command.name}\\b|^outbox help`));
     expect(command.summary).not.toEndWith(".");
   });

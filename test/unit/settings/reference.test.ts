@@ -109,7 +109,6 @@ const ADVISED: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     "dispatch: { notify_template: [n], per_destination: 2, circuit: { failures: 0 } }\nsources: { a: /a }\nretention: { delivered: 1d, inbox: 0 }",
-    "3: retention.inbox has no effect yet: there is no inbox",
   ],
   ["dispatch: { notify_template: [n], circuit: {} }\nsources: {}\nretention:"],
 ];

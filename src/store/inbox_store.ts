@@ -1,0 +1,43 @@
+/** A consumer's inbox as the rest of the program knows it: asynchronous, every method one transaction, as in `store.ts`. */
+import type { DispatchRef } from "../core/dispatch.ts";
+import type { Clock, Entropy } from "../core/seams.ts";
+import { abandon, begin, type Begun, type BeginTerms, complete, idOf, type InboxClaim } from "./inbox.ts";
+import { openDatabase, type OpenTerms } from "./open.ts";
+import { asTrouble } from "./trouble.ts";
+
+export type { Begun, InboxClaim } from "./inbox.ts";
+
+export interface Inbox {
+  /** Begins work at a message. Null: there is no dispatch of this number. */
+  begin(consumer: string, ref: DispatchRef, terms: Pick<BeginTerms, "holder" | "standing">): Promise<Begun | null>;
+  /** Records that the work succeeded; durable when it answers. `lost`: the entry is not the claim's any more, and nothing changed. */
+  complete(claim: InboxClaim): Promise<"completed" | "lost">;
+  /** Gives it back. */
+  abandon(claim: InboxClaim): Promise<"abandoned" | "lost">;
+  close(): void;
+}
+
+/** @throws OutboxError */
+export async function openInbox(
+  terms: OpenTerms,
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+): Promise<Inbox> {
+  const db = await openDatabase(terms);
+  const transact = async <T>(body: () => T): Promise<T> => {
+    try {
+      return db.transaction(body).immediate();
+    } catch (error) {
+      throw asTrouble(error, terms.path);
+    }
+  };
+  return {
+    begin: (consumer, ref, { holder, standing }) =>
+      transact(() => {
+        const id = idOf(db, ref);
+        return id === null ? null : begin(db, { consumer, id }, { holder, standing, now: clock.now(), token: entropy.token() });
+      }),
+    complete: (claim) => transact(() => complete(db, claim, clock.now())),
+    abandon: (claim) => transact(() => abandon(db, claim)),
+    close: () => db.close(),
+  };
+}

@@ -26,6 +26,9 @@ export const WHEN = {
   "not-before": { kind: "string", value: "T", about: "Send from this time on", group: "Time" },
 } as const satisfies Record<string, FlagSpec>;
 
+/** Of commands that take a filter in their place. */
+export const IDS_OR_FILTER: WordSpec = { ...IDS, min: 0 };
+
 export const FILTERS = {
   status: { kind: "list", value: "STATUS", about: "pending, delivering, delivered, acked, dead_letter, expired", group: "Filters" },
   kind: { kind: "list", value: "KIND", about: "This kind", group: "Filters" },
@@ -35,4 +38,10 @@ export const FILTERS = {
   reason: { kind: "list", value: "WORD", about: "Reason of the last move, for example max_attempts", group: "Filters" },
   since: { kind: "string", value: "T", about: "Last moved at or after this time, or within this long: 2h", group: "Filters" },
   before: { kind: "string", value: "T", about: "Last moved before this time, or longer ago than this", group: "Filters" },
+} as const satisfies Record<string, FlagSpec>;
+
+/** What a command changes that got no ID: nothing without one of these. */
+export const CHANGED = {
+  ...FILTERS,
+  all: { kind: "boolean", about: "All messages that can be changed so", group: "Filters" },
 } as const satisfies Record<string, FlagSpec>;

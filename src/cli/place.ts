@@ -122,6 +122,11 @@ export function existing(database: Database, io: Io): OpenTerms {
   };
 }
 
+/** How a command that only looks opens it, where a runner's own look at the place holds too. */
+export function lookedAt(database: Database, io: Io, allowNetworkFs: boolean): OpenTerms {
+  return { ...existing(database, io), checkPlace: true, allowNetworkFs, readOnly: true };
+}
+
 /** How a command that hands messages in opens it: made when missing, brought forward when older. */
 export function made(database: Database, io: Io, allowNetworkFs: boolean): OpenTerms {
   return { ...existing(database, io), missing: "make", mayMakeDirectory: database.isDefault, older: "bring forward", allowNetworkFs };

@@ -28,6 +28,16 @@ export function duration(args: Args, flag: string): number | undefined {
   return text === undefined ? undefined : named(flag, () => parseDuration(text));
 }
 
+/** A rate such as `5/s`, as the seconds between two. */
+export function rate(args: Args, flag: string): number | undefined {
+  const text = args.text(flag);
+  if (text === undefined) return undefined;
+  const [, number, unit] = /^([1-9][0-9]{0,5})\/([smhd])$/.exec(text) ?? [];
+  if (number === undefined || unit === undefined)
+    throw new OutboxError("usage", `--${flag} "${text}" is no rate`, "write how many per s, m, h or d: 5/s");
+  return parseDuration(`1${unit}`) / 1_000 / Number(number);
+}
+
 /** A time in epoch seconds. `past`: a duration means that long ago. */
 export function time(args: Args, flag: string, io: Io, past = false): number | undefined {
   const text = args.text(flag);

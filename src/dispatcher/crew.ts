@@ -65,11 +65,15 @@ export function crew(seams: CrewSeams): Crew {
   };
 }
 
+export function noRoute(kind: string): string {
+  return `no route for kind "${kind}" and no dispatch.notify_template`;
+}
+
 /** Never rejects. */
 async function attempt({ transport, kill, now, database }: CrewSeams, dispatch: Dispatch, plan: Plan): Promise<Outcome> {
   try {
     const route = routeOf(plan, dispatch.kind);
-    if (route === null) return { kind: "unresolvable", error: `no route for kind "${dispatch.kind}" and no dispatch.notify_template` };
+    if (route === null) return { kind: "unresolvable", error: noRoute(dispatch.kind) };
     const fault = route.fault();
     if (fault !== null) return { kind: "fault", error: fault };
     const { timeoutMs, permanentExitCodes } = route;

@@ -149,7 +149,7 @@ function claimOf(
 }
 
 /** What is claimed at the moment, and for how long. */
-export function leaseTerms(plan: Plan, faults: Faults): Pick<NonNullable<Exchange["claim"]>, "fallbackLeaseS" | "kinds"> {
+export function leaseTerms(plan: Plan, faults: Pick<Faults, "stops">): Pick<NonNullable<Exchange["claim"]>, "fallbackLeaseS" | "kinds"> {
   return {
     fallbackLeaseS: faults.stops(null) ? null : leaseS(plan.fallback),
     kinds: new Map([...plan.routes].map(([kind, route]) => [kind, faults.stops(kind) ? null : leaseS(route)])),

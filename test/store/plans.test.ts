@@ -8,6 +8,7 @@ import { abandon, begin, complete, forget } from "../../src/store/inbox.ts";
 import { purge } from "../../src/store/operator.ts";
 import { audit, byRef, history, nextMoment } from "../../src/store/queries.ts";
 import { sweep } from "../../src/store/retention.ts";
+import type { Selection } from "../../src/store/selection.ts";
 import type { Handle } from "../../src/store/statement.ts";
 import { ack, settle } from "../../src/store/transitions.ts";
 import { moveAfter } from "../../src/core/lifecycle.ts";
@@ -238,6 +239,20 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
       ["SEARCH status_transitions USING INDEX status_transitions_of_entity (entity_id=?)"],
       ["SEARCH admin_events USING INDEX admin_events_of_target (target_id=?)"],
     ]);
+  });
+
+  test("a change of many finds its rows in an index and looks at each by its number", () => {
+    const named = (selection: Selection, change: Change = { verb: "cancel" }): string[] =>
+      [...new Set(plans((handle) => changeAll(handle, { change, selection, actor: "anna", dryRun: true }, T0)).flat())].toSorted();
+    const each = "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)";
+    const due = "SEARCH dispatch_outbox USING COVERING INDEX dispatch_due (status=?)";
+    const finished = "SEARCH dispatch_outbox USING COVERING INDEX dispatch_finished (status=? AND updated_at>? AND updated_at<?)";
+    expect(named({})).toEqual([due, each]);
+    expect(named({ to: ["seat-1"], kind: ["ping"] })).toEqual([due, each]);
+    expect(named({ orderingKey: ["a"] })).toEqual(["SCAN k", "SEARCH o USING INDEX dispatch_line (ordering_key=?)"]);
+    expect(named({ dedupKey: ["k1"] })).toEqual(["SCAN k", "SEARCH o USING COVERING INDEX dispatch_dedup (dedup_key=?)", each]);
+    expect(named({ since: 5, reason: ["cancelled"] }, { verb: "purge", force: false })).toEqual([finished, each]);
+    expect(named({ status: ["pending", "expired"] }, { verb: "purge", force: false })).toEqual([due, finished, each]);
   });
 
   test("purging deletes row and history by key", () => {

@@ -2,14 +2,15 @@
 import { shortDuration } from "../../core/duration.ts";
 import { OutboxError } from "../../core/errors.ts";
 import { nextMove } from "../../core/explain.ts";
-import type { Selection, Store } from "../../store/store.ts";
+import type { Store } from "../../store/store.ts";
 import { OK } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { type Column, jsonLine, table } from "../output.ts";
 import type { Args } from "../parse.ts";
 import { onDatabase } from "../place.ts";
 import { listedJson } from "../rows.ts";
-import { afterSeq, reasons, statuses, time, wholeNumber } from "../values.ts";
+import { selectionOf } from "../selection.ts";
+import { afterSeq, wholeNumber } from "../values.ts";
 
 type Row = Awaited<ReturnType<Store["list"]>>[number];
 
@@ -45,20 +46,6 @@ export function run(args: Args, io: Io): Promise<number> {
     if (shown === 0) io.err(Object.keys(selection).length === 0 ? "outbox: there are no messages" : "outbox: no message matches");
     return OK;
   });
-}
-
-function selectionOf(args: Args, io: Io): Selection {
-  const [since, before] = [time(args, "since", io, true), time(args, "before", io, true)];
-  const lists = {
-    status: statuses(args),
-    kind: args.list("kind"),
-    to: args.list("to"),
-    dedupKey: args.list("dedup-key"),
-    orderingKey: args.list("ordering-key"),
-    reason: reasons(args),
-  };
-  const given = Object.fromEntries(Object.entries(lists).filter(([, values]) => values.length > 0));
-  return { ...given, ...(since === undefined ? {} : { since }), ...(before === undefined ? {} : { before }) };
 }
 
 async function seqOf(store: Store, ref: ReturnType<typeof afterSeq>): Promise<number> {

@@ -1,4 +1,4 @@
-/** `outbox purge ID...`: messages and their history are deleted; an audit entry stays. */
+/** `outbox purge`: messages and their history are deleted; an audit entry stays. */
 import type { Io } from "../io.ts";
 import { operate } from "../operator.ts";
 import type { Args } from "../parse.ts";
@@ -9,6 +9,8 @@ export function run(args: Args, io: Io): Promise<number> {
     name: "purge",
     past: "purged",
     from: "it cannot be purged",
+    gapS: 0,
     apply: (store, ref, terms) => store.purge(ref, { ...terms, force }),
+    change: { verb: "purge", force },
   });
 }

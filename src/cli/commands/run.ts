@@ -23,8 +23,11 @@ const BUSY_MS = 100;
 
 export async function run(args: Args, io: Io): Promise<number> {
   const once = args.on("once");
-  if (args.on("json") && !once) throw new OutboxError("usage", "--json prints the counts of --once", "add --once, or leave --json out");
+  const dryRun = args.on("dry-run");
+  if (args.on("json") && !once && !dryRun)
+    throw new OutboxError("usage", "--json prints the counts of --once", "add --once, or leave --json out");
   const loaded = await carefulSettings(args, io);
+  if (dryRun) return (await import("../forecast.ts")).foretell(args, io, loaded);
   const { stop, now, onHangup } = io.interrupts();
   const databases = sourcesOf(args, io, loaded.settings);
   const transport = createSpawnTransport(io.clock);

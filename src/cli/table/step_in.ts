@@ -1,5 +1,5 @@
 /** Commands with which somebody steps in. Only data. */
-import { DRY_RUN, IDS, JSON_FLAG } from "../flags.ts";
+import { CHANGED, DRY_RUN, IDS_OR_FILTER, JSON_FLAG } from "../flags.ts";
 import type { CommandSpec, FlagSpec } from "../spec.ts";
 
 const GROUP = "Step in";
@@ -22,14 +22,23 @@ const ack: CommandSpec = {
   load: () => import("../commands/ack.ts"),
 };
 
+/** What is true of every change by filter. */
+const OF_MANY = [
+  "A filter changes what is there when it begins, in small steps beside whatever else works. Exit 0 also when nothing matches, 1 when something that matches was refused. Interrupted, it ends between two steps and says how many were changed.",
+];
+
 const retry: CommandSpec = {
   name: "retry",
   group: GROUP,
   summary: "Send dead or expired messages again",
-  usage: "retry ID... [flags]",
-  about: ["Back to pending with all attempts, due now. A message whose expiry has passed needs a new one."],
-  words: [IDS],
+  usage: "retry ID... | filters | --all [flags]",
+  about: [
+    "Back to pending with all attempts, due now, or spread with --rate, the oldest first. A message whose expiry has passed needs a new one. The last error is cleared for an ID and kept for a filter.",
+    ...OF_MANY,
+  ],
+  words: [IDS_OR_FILTER],
   flags: {
+    ...CHANGED,
     "expires-in": {
       kind: "string",
       value: "D",
@@ -39,8 +48,11 @@ const retry: CommandSpec = {
     ...DRY_RUN,
     ...JSON_FLAG,
   },
-  examples: [{ line: "outbox retry 417 418 --expires-in 1d", about: "Two messages, for one more day" }],
-  exits: [1, 74, 75, 77, 78],
+  examples: [
+    { line: "outbox retry 417 418 --expires-in 1d", about: "Two messages, for one more day" },
+    { line: "outbox retry --to me --reason max_attempts --since 1d --rate 5/s", about: "What an outage killed, five a second" },
+  ],
+  exits: [1, 65, 74, 75, 77, 78, 130, 143],
   load: () => import("../commands/retry.ts"),
 };
 
@@ -48,12 +60,15 @@ const cancel: CommandSpec = {
   name: "cancel",
   group: GROUP,
   summary: "Stop messages that wait to be sent",
-  usage: "cancel ID... [flags]",
-  about: ["They end as expired and can be retried. One whose command is running is refused."],
-  words: [IDS],
-  flags: { ...DRY_RUN, ...JSON_FLAG },
-  examples: [{ line: "outbox cancel 417", about: "Do not send it" }],
-  exits: [1, 74, 75, 77, 78],
+  usage: "cancel ID... | filters | --all [flags]",
+  about: ["They end as expired and can be retried. One whose command is running is refused.", ...OF_MANY],
+  words: [IDS_OR_FILTER],
+  flags: { ...CHANGED, ...DRY_RUN, ...JSON_FLAG },
+  examples: [
+    { line: "outbox cancel 417", about: "Do not send it" },
+    { line: "outbox cancel --kind heartbeat --dry-run", about: "How many heartbeats wait" },
+  ],
+  exits: [1, 65, 74, 75, 77, 78, 130, 143],
   load: () => import("../commands/cancel.ts"),
 };
 
@@ -61,12 +76,18 @@ const purge: CommandSpec = {
   name: "purge",
   group: GROUP,
   summary: "Delete messages with their history",
-  usage: "purge ID... [flags]",
-  about: ["Deletes whatever the status, and leaves an audit entry. One whose command is running is refused without --force."],
-  words: [IDS],
-  flags: { force: { kind: "boolean", about: "Also one whose command is running" }, ...DRY_RUN, ...JSON_FLAG },
-  examples: [{ line: "outbox purge 417 --dry-run", about: "See what would go" }],
-  exits: [1, 74, 75, 77, 78],
+  usage: "purge ID... | filters | --all [flags]",
+  about: [
+    "Deletes by ID whatever the status, by filter what has come to its end unless --status says otherwise, and leaves an audit entry. One whose command is running is refused without --force.",
+    ...OF_MANY,
+  ],
+  words: [IDS_OR_FILTER],
+  flags: { ...CHANGED, force: { kind: "boolean", about: "Also one whose command is running" }, ...DRY_RUN, ...JSON_FLAG },
+  examples: [
+    { line: "outbox purge 417 --dry-run", about: "See what would go" },
+    { line: "outbox purge --status delivered --before 30d", about: "What was delivered a month ago" },
+  ],
+  exits: [1, 65, 74, 75, 77, 78, 130, 143],
   load: () => import("../commands/purge.ts"),
 };
 

@@ -369,3 +369,16 @@ describe("within a delivered command", () => {
     expect([at.lines("done").length, at.lines("sent").length]).toEqual([1, 2]);
   });
 });
+
+test("retention.inbox forgets what was done before it, but not while its message may come again", async () => {
+  using at = new Workstation().settings({ dispatch: { notify_template: ["/bin/false"] }, retention: { inbox: "1h" } });
+  await at.enqueue({});
+  for (const name of ["1", MESSAGE, "0b".repeat(16)]) await at.run(["inbox", "run", name, "--", ...WORK]);
+  at.sql(`UPDATE dispatch_inbox SET done_at = done_at - 3600 WHERE dispatch_id <> '${"0b".repeat(16)}'`);
+  await at.drain();
+  expect(entries(at).map(({ dispatch_id }) => dispatch_id)).toEqual([at.row(1).id, "0b".repeat(16)]);
+  expect(at.sql("SELECT details ->> 'inbox' AS n FROM admin_events")).toEqual([{ n: 1 }]);
+  await at.run(["cancel", "1"], { stdout: /./ });
+  await at.drain();
+  expect(entries(at).map(({ dispatch_id }) => dispatch_id)).toEqual(["0b".repeat(16)]);
+});

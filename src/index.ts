@@ -26,6 +26,7 @@ import { changeBy, type Changed, type ChangeFilter, type Filter, FILTERS, select
 import { onOurs, reading, whole } from "./library/handle.ts";
 import { bad, boolean, checkOptions, checkToken, nameOf, number, refOf, text, time, whole as wholeNumber } from "./library/input.ts";
 import { enqueue as enter } from "./store/enqueue.ts";
+import { countPending as depth } from "./store/figures.ts";
 import { install as addTables } from "./store/migrate.ts";
 import { cancel as end, type OperatorOutcome, purge as remove, retry as putBack } from "./store/operator.ts";
 import { byRef, list as page, type Listed } from "./store/queries.ts";
@@ -147,6 +148,16 @@ export function list(db: Database, filter: ListFilter = {}): Listed[] {
   const { limit = 50, oldest_first: oldestFirst = false, after, ...rest } = filter;
   const selection = selectionOf(rest);
   return reading(db, () => page(db, { selection, limit, oldestFirst, after: after ?? null }));
+}
+
+/**
+ * How many dispatches have not come to their end at this moment: those that wait, for whatever they wait, and those under a lease
+ * (ADR-003). It reads a counter, so it costs microseconds however many there are; inside a transaction it sees that transaction's.
+ * @throws OutboxError `no` when the tables are missing
+ * @example if (countPending(db) > 1_000) throw new Error("nobody drains the outbox");
+ */
+export function countPending(db: Database): number {
+  return reading(db, () => depth(db));
 }
 
 export interface OperatorOptions {

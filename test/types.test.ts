@@ -5,7 +5,7 @@ import { Reader } from "./docs/reader.ts";
 /** Takes every public name, and knows what each gives. */
 const PROGRAM = `
 import { Database } from "bun:sqlite";
-import { ack, cancel, deliver, enqueue, get, inbox, install, list, OutboxError, purge, retry, revive } from "outbox";
+import { ack, cancel, countPending, deliver, enqueue, get, inbox, install, list, OutboxError, purge, retry, revive } from "outbox";
 import type {
   AckOutcome, Answer, Begun, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
   InboxClaim, Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
@@ -33,6 +33,7 @@ if (begun.outcome === "begun") {
   const ended: "completed" | "abandoned" | "lost" = Math.random() < 0.5 ? inbox.complete(db, kept) : inbox.abandon(db, kept);
   console.log(ended);
 }
+console.log(countPending(db).toFixed());
 for (const { outcome } of [retry(db, 1, { actor: "me" }), cancel(db, 1), purge(db, 1, { force: true })]) console.log(outcome);
 try {
   enqueue(db, { kind: "", deliver_to: "d" });

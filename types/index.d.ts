@@ -89,6 +89,13 @@ export interface ListFilter extends Filter {
  * @example list(db, { status: "dead_letter", limit: 10 })
  */
 export declare function list(db: Database, filter?: ListFilter): Listed[];
+/**
+ * How many dispatches have not come to their end at this moment: those that wait, for whatever they wait, and those under a lease
+ * (ADR-003). It reads a counter, so it costs microseconds however many there are; inside a transaction it sees that transaction's.
+ * @throws OutboxError `no` when the tables are missing
+ * @example if (countPending(db) > 1_000) throw new Error("nobody drains the outbox");
+ */
+export declare function countPending(db: Database): number;
 export interface OperatorOptions {
     /** Who does it, for history and audit; `library` unless given. */
     readonly actor?: string | undefined;

@@ -246,29 +246,6 @@ describe("a signal", () => {
     expect(await child.exited).toBe(143);
     expect([at.lines("done"), entries(at)]).toEqual([[], []]);
   });
-
-  test("of the terminal reaches the command once: it is in the same foreground group", async () => {
-    using at = await place();
-    const counting = ["sh", "-c", "trap 'echo INT >> heard' INT; echo $$ >> started; while [ ! -e go ]; do sleep 0.02; done; exit 4"];
-    const program = `
-import os, pty, sys, time
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-while not os.path.exists("started"): time.sleep(0.01)
-os.write(terminal, b"\\x03")
-while not os.path.exists("heard"): time.sleep(0.01)
-open("go", "w").close()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
-    const child = Bun.spawn(["python3", "-c", program, BINARY, ...RUN, ...counting], {
-      cwd: at.home,
-      env: at.env(),
-      stdin: "ignore",
-      stdout: "ignore",
-    });
-    expect(await child.exited).toBe(4);
-    expect(at.lines("heard")).toEqual(["INT"]);
-  });
 });
 
 describe("when it is killed", () => {

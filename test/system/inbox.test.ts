@@ -1,4 +1,7 @@
-/** `outbox inbox run`, killed at each of its calls to the kernel that write, start or wait. `scripts/system.ts` runs this; it needs strace. */
+/**
+ * `outbox inbox run`, killed at each of its calls to the kernel that write, start or wait, and at a terminal. `scripts/system.ts` runs
+ * this; it needs strace and python3.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { BINARY } from "../cli/outbox.ts";
@@ -60,4 +63,28 @@ test("killed at any of its calls, it records no success that was not, and forget
   expect(killed).toBeGreaterThan(20);
   expect([unmarked > 0, marked > 0, killed > unmarked + marked]).toEqual([true, true, true]);
   expect(at.sql("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+});
+
+test("^C of the terminal reaches the command once: it is in the same foreground group", async () => {
+  using at = new Workstation();
+  await at.enqueue({});
+  const counting = ["sh", "-c", "trap 'echo INT >> heard' INT; echo $$ >> started; while [ ! -e go ]; do sleep 0.02; done; exit 4"];
+  const program = `
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+while not os.path.exists("started"): time.sleep(0.01)
+os.write(terminal, b"\\x03")
+while not os.path.exists("heard"): time.sleep(0.01)
+open("go", "w").close()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
+  const child = Bun.spawn(["python3", "-c", program, BINARY, "inbox", "run", MESSAGE, "--", ...counting], {
+    cwd: at.home,
+    env: at.env(),
+    stdin: "ignore",
+    stdout: "ignore",
+  });
+  expect(await child.exited).toBe(4);
+  expect(at.lines("heard")).toEqual(["INT"]);
 });

@@ -7,12 +7,12 @@ const PROGRAM = `
 import { Database } from "bun:sqlite";
 import { ack, cancel, countPending, deliver, enqueue, get, inbox, install, list, OutboxError, purge, retry, revive } from "outbox";
 import type {
-  AckOutcome, Answer, Begun, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
+  AckOutcome, Answer, Begun, Changed, ChangeFilter, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Filter, Handler, HandlerInput, Id,
   InboxClaim, Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
 } from "outbox";
 
 export type All = [
-  AckOutcome, Answer, Begun, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Handler, HandlerInput, Id,
+  AckOutcome, Answer, Begun, Changed, ChangeFilter, Claim, ClaimedAnswer, ClaimOptions, DeliverOptions, Delivery, Dispatch, EnqueueRequest, Filter, Handler, HandlerInput, Id,
   InboxClaim, Listed, ListFilter, OperatorOptions, OperatorOutcome, PurgeOptions, RetryOptions, RevivalOptions, Status, Trouble,
 ];
 const db = new Database("shop.db", { strict: true });
@@ -27,6 +27,9 @@ const seqs: number[] = list(db, { status: ["pending", "dead_letter"] }).map((row
 const answers: string[] = revive(db, ["seat-1"], { reset_epoch: 0 }).map((answer) => answer.outcome);
 const acked: boolean = ack(db, id, "token") === "acked";
 const dead: Dispatch | null = get(db, 1);
+const filter: ChangeFilter = { kind: "k", reason: ["max_attempts"] };
+const many: Changed[] = [retry(db, filter, { expires_at: 5e9 }), cancel(db, { all: true }), purge(db, { status: "delivered" })];
+console.log(many.map(({ changed, refused }) => changed + refused));
 const begun: Begun = inbox.begin(db, "billing", id);
 if (begun.outcome === "begun") {
   const kept: InboxClaim = begun.claim;

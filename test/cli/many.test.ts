@@ -154,6 +154,19 @@ describe("a signal", () => {
   });
 });
 
+test.concurrent("killed in the middle, it leaves an audit entry that counts what it had done, and the same command goes on", async () => {
+  using place = new Workstation();
+  await place.enqueue(...Array.from({ length: 3_000 }, () => ({})));
+  const cancel = place.background("cancel", "--all");
+  await until(() => audits(place).length > 0 || cancel.hasExited());
+  cancel.kill("SIGKILL");
+  await cancel.exited;
+  const done = place.rows().filter(({ status }) => status === "expired").length;
+  expect(audits(place)).toEqual([["dispatch.cancel", done, 0]]);
+  expect(await place.json(["cancel", "--all"])).toEqual([{ changed: 3_000 - done, refused: 0 }]);
+  await soundAfter(place);
+});
+
 describe("beside a runner at work", () => {
   test("nothing is lost, doubled or out of order, the audit counts what was done, and every cache is right", async () => {
     using place = new Workstation().settings({

@@ -1,6 +1,6 @@
 /** Files that belong to somebody else. `scripts/system.ts` runs this; giving a file away needs root. */
 import { expect, test } from "bun:test";
-import { chmodSync, chownSync, copyFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY, Place, type Result } from "../cli/outbox.ts";
 
@@ -46,4 +46,25 @@ test("companions that kept the mode of a database which was read-only are named,
   expect(stderr).toMatch(/^outbox: database \S+: (o\.db-wal and )?o\.db-shm beside it cannot be written; chmod 600 .*\S+\/o\.db-shm\n$/);
   expect(Bun.spawnSync(["/bin/sh", "-c", stderr.slice(stderr.indexOf("chmod"))]).exitCode).toBe(0);
   expect(start(...ENQUEUE).code).toBe(0);
+});
+
+test("run --dry-run reads a database in a directory that may not be written, and leaves nothing in it", () => {
+  using place = new Place();
+  const binary = join(place.home, "binary");
+  copyFileSync(BINARY, binary);
+  const directory = join(place.home, "a 100% odd #1?");
+  mkdirSync(directory);
+  for (const each of [place.home, directory]) chownSync(each, SOMEBODY, SOMEBODY);
+  const database = join(directory, "o.db");
+  const start = (...args: readonly string[]): Result => {
+    const command = ["setpriv", `--reuid=${SOMEBODY}`, `--regid=${SOMEBODY}`, "--clear-groups", binary, "--db", database, ...args];
+    const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd: place.home, env: place.env(), stdio: ["ignore", "pipe", "pipe"] });
+    return { code: exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+  expect(start(...ENQUEUE).code).toBe(0);
+  chmodSync(database, 0o400);
+  chmodSync(directory, 0o500);
+  const { code, stderr } = start("run", "--dry-run");
+  expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining("left as they are: 1 by a fault") });
+  expect(readdirSync(directory)).toEqual(["o.db"]);
 });

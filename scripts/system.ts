@@ -1,5 +1,6 @@
 /**
- * The tests that need the machine: root, strace to count fsyncs, libfaketime to move the clock. `npm run test:system`. They are
+ * The tests that need the machine: root, strace to count fsyncs, libfaketime to move the clock, python3
+ * and the sqlite3 shell to use the SQL door. `npm run test:system`. They are
  * apart from `npm test`, which needs nothing; here a missing tool is an error, so that no test passes by not running.
  */
 import { Glob } from "bun";
@@ -12,6 +13,8 @@ const NEEDED: readonly (readonly [what: string, there: boolean, advice: string])
   ["root", process.getuid?.() === 0, "run it as root, in a machine or container of its own"],
   ["strace", Bun.which("strace") !== null, "install the package strace"],
   ["libfaketime", faketime() !== null, "install the package libfaketime, or name its library in LIBFAKETIME"],
+  ["python3", Bun.which("python3") !== null, "install the package python3"],
+  ["sqlite3", Bun.which("sqlite3") !== null, "install the package sqlite3"],
   ["dist/outbox", Bun.file(join(root, "dist", "outbox")).size > 0, "run npm run build"],
 ];
 

@@ -1,7 +1,8 @@
 /**
  * The documents hold. The README is followed from top to bottom by somebody in a home of their own: a block whose first comment
  * names a file becomes that file, `sh` is run, `console` must show what it shows, `yaml` must pass `outbox config check`, `ts` must
- * compile, crontab and unit must be what cron and systemd take. Every way of being wrong is shown to be noticed.
+ * compile, crontab and unit must be what cron and systemd take. `python` is written here and run by test/system/readme.test.ts, which
+ * has the same README followed with the python3 and the sqlite3 of the machine. Every way of being wrong is shown to be noticed.
  */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -21,12 +22,12 @@ const README = read("README.md") ?? "";
 const ARCHITECTURE = read("ARCHITECTURE.md") ?? "";
 const block = (language: string, text: string, file: string | null = null): Block => ({ language, text, line: 1, file });
 
-test("the examples of the README, in order", () => {
+test("the examples of the README, in order, but for the one in python", () => {
   using reader = new Reader();
   const follow = follower(reader);
   const blocks = blocksOf(README);
   const languages = new Set(blocks.map((each) => each.language));
-  for (const language of ["yaml", "console", "sh", "crontab", "ini", "ts"]) expect(languages).toContain(language);
+  for (const language of ["yaml", "console", "sh", "crontab", "ini", "ts", "python"]) expect(languages).toContain(language);
   for (const each of blocks) expect({ line: each.line, wrong: follow(each) }).toEqual({ line: each.line, wrong: null });
   const asked = reader.asked();
   expect(asked).toContain("systemctl --user enable --now outbox.service");
@@ -70,11 +71,21 @@ describe("an example that does not do what it says is noticed", () => {
     ["a unit with a relative program", "no absolute path", block("ini", unit("ExecStart=outbox run"))],
     ["a unit with a wrong flag", "unknown flag --forever", block("ini", unit("ExecStart=%h/outbox run --forever"))],
     ["a unit with a wrong exit code", "no exit code 79", block("ini", unit("ExecStart=%h/outbox run\nRestartPreventExitStatus=79"))],
+    ["a program in python without a name", "a program without a name", block("python", "print(1)\n")],
+    [
+      "a statement that the SQL door refuses",
+      "kind is missing",
+      block("sh", shell("INSERT INTO dispatch_enqueue (deliver_to) VALUES ('a');")),
+    ],
     ["a language that nobody runs", "ruby", block("ruby", "puts 1\n")],
   ])("%s", (_, said, wrong) => {
     using reader = new Reader();
     expect(follower(reader)(wrong) ?? "nothing was noticed").toContain(said);
   });
+
+  function shell(sql: string): string {
+    return `outbox enqueue --db a.db --kind a --to b\nsqlite3 -bail a.db <<'SQL'\n.timeout 1000\n${sql}\nSQL\n`;
+  }
 
   function unit(service: string): string {
     return `# x\n[Unit]\nDescription=x\n\n[Service]\n${service}\n\n[Install]\nWantedBy=default.target\n`;

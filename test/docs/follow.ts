@@ -1,4 +1,5 @@
 /** Follows one block of a document and answers what is wrong with it; null when it does what it says. */
+import { dirname } from "node:path";
 import { parse } from "../../src/cli/parse.ts";
 import { COMMANDS } from "../../src/cli/command.ts";
 import { EXIT_CODES } from "../../src/cli/exit.ts";
@@ -34,6 +35,11 @@ export function follower(reader: Reader): Follow {
       }
       case "ts":
         return file === null ? "a program without a name" : failure(reader.typeCheck(file));
+      case "python": {
+        if (file === null) return "a program without a name";
+        // Here it is only written: npm test needs no python. test/system/readme.test.ts runs it.
+        return reader.machine ? failure(reader.sh(`cd ${dirname(reader.path(file))} && python3 ${reader.path(file)}`)) : null;
+      }
       case "crontab":
         return crontab(reader, text);
       case "ini":

@@ -21,10 +21,18 @@ const NPM = `#!/bin/sh
 [ "$1" = run ] && shift
 grep -q "^    \\"$1\\": " package.json || { echo "no script $1" >&2; exit 1; }
 `;
+/** The `sqlite3` shell, as far as documents use it: statements from stdin, words with a dot for itself. Its errors end it, as `-bail`. */
+const SQLITE = `import { Database } from "bun:sqlite";
+const db = new Database(process.argv.at(-1), { readwrite: true, create: false });
+const statements = (await Bun.stdin.text()).split("\\n").filter((line) => !line.startsWith("."));
+db.run(statements.join("\\n"));
+`;
 const STAND_INS: Readonly<Record<string, string>> = {
   curl: CURL,
   npm: NPM,
   systemctl: `#!/bin/sh\necho "systemctl $*" >> "$HOME/asked.txt"\n`,
+  sqlite3: `#!/bin/sh\nexec bun "$HOME/stand-ins/sqlite3.ts" "$@"\n`,
+  "sqlite3.ts": SQLITE,
   loginctl: `#!/bin/sh\necho "loginctl $*" >> "$HOME/asked.txt"\n`,
 };
 
@@ -36,15 +44,19 @@ export interface Screen {
 
 export class Reader implements Disposable {
   readonly home = realpathSync(mkdtempSync(join(tmpdir(), "outbox-docs-")));
+  readonly machine: boolean;
   readonly #clone = join(this.home, "src/outbox");
   readonly #env: Record<string, string>;
 
-  constructor() {
+  /** @param machine whether python3 and sqlite3 are those of this machine; otherwise nothing but Bun is needed */
+  constructor(machine = false) {
+    this.machine = machine;
     // A settings file in a directory that others can write would be refused, and the umask may allow that.
     chmodSync(this.home, 0o700);
     mkdirSync(this.#clone, { recursive: true });
     for (const name of ["package.json", "src", "types", "dist"]) symlinkSync(join(ROOT, name), join(this.#clone, name));
-    for (const [name, text] of Object.entries(STAND_INS)) this.write(`~/stand-ins/${name}`, text);
+    for (const [name, text] of Object.entries(STAND_INS))
+      if (!machine || !name.startsWith("sqlite3")) this.write(`~/stand-ins/${name}`, text);
     symlinkSync(process.execPath, join(this.home, "stand-ins/bun"));
     const path = [join(this.home, "stand-ins"), join(ROOT, "dist"), "/usr/bin", "/bin"].join(":");
     this.#env = { HOME: this.home, PATH: path, TZ: "UTC" };

@@ -1,7 +1,7 @@
 /**
- * The tests that need the machine: root, strace to count fsyncs, libfaketime to move the clock, python3
- * and the sqlite3 shell to use the SQL door. `npm run test:system`. They are
- * apart from `npm test`, which needs nothing; here a missing tool is an error, so that no test passes by not running.
+ * The tests that need the machine: root, strace to count fsyncs, libfaketime to move the clock, python3 and the sqlite3 shell to use
+ * the SQL door, promtool to read the metrics. `npm run test:system`. They are apart from `npm test`, which needs nothing; here a
+ * missing tool is an error, so that no test passes by not running.
  */
 import { Glob } from "bun";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ const NEEDED: readonly (readonly [what: string, there: boolean, advice: string])
   ["libfaketime", faketime() !== null, "install the package libfaketime, or name its library in LIBFAKETIME"],
   ["python3", Bun.which("python3") !== null, "install the package python3"],
   ["sqlite3", Bun.which("sqlite3") !== null, "install the package sqlite3"],
+  ["promtool", Bun.which("promtool") !== null, "install the package prometheus"],
   ["dist/outbox", Bun.file(join(root, "dist", "outbox")).size > 0, "run npm run build"],
 ];
 

@@ -5,12 +5,13 @@ import { copyFileSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Dispatch } from "../../src/core/dispatch.ts";
 import { moveAfter } from "../../src/core/lifecycle.ts";
+import { figures } from "../../src/store/figures.ts";
 import { breaches } from "../../src/store/invariants.ts";
 import { bringForward, install, MIGRATIONS, ownership, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { openDatabase } from "../../src/store/open.ts";
 import { settle } from "../../src/store/transitions.ts";
 import { terms as openTerms } from "../fixtures/store/terms.ts";
-import { POLICY, row, scratch, take } from "../fixtures/world.ts";
+import { enter, POLICY, row, scratch, T0, take } from "../fixtures/world.ts";
 
 const RELEASES = join(import.meta.dir, "..", "fixtures", "releases");
 /** Later than every time in the files of before. */
@@ -85,7 +86,40 @@ test("what stands in a table of schema 1, keyed or not, waiting, claimed or fini
   );
   bringForward(db);
   expect(breaches(db, 150)).toEqual([]);
+  expect(figures(db, 150)).toMatchObject({
+    status: { pending: 30, delivering: 15, delivered: 0, acked: 0, dead_letter: 0, expired: 15 },
+    lag: { count: 0 }, // how late they were is not known
+  });
   expect(db.query("SELECT count(*) AS n FROM dispatch_outbox WHERE ready = 0 AND status IN ('pending', 'delivering')").get()).toEqual({
     n: 23,
   });
 });
+
+test.each([1, 2])("the history in a table of schema %d fills the counters of what ever happened", (version) => {
+  const db = new Database(":memory:", { strict: true });
+  install(db, MIGRATIONS.slice(0, version));
+  for (let n = 1; n <= 120; n++) {
+    enter(db, { kind: `kind-${n}` });
+    db.query(CLAIM).run(`desk ${n} 1`, n);
+    // The last ones were ended by another than their runner.
+    db.query(
+      "UPDATE dispatch_outbox SET status = 'dead_letter', reason_code = 'dispatch.dead_letter.max_attempts', lock_token = NULL, holder = NULL, actor = ? WHERE seq = ?",
+    ).run(n > 90 ? "desk 999 1" : `desk ${n} 1`, n);
+  }
+  db.run(
+    "UPDATE dispatch_outbox SET status = 'pending', reason_code = 'dispatch.pending.operator_retry', attempt = 0, actor = 'anna' WHERE seq = 1",
+  );
+  bringForward(db);
+  const { attempts, dead_letters, dead_letters_total: died, status } = figures(db, T0);
+  expect(attempts.slice(0, 2)).toEqual([
+    { kind: "", result: "lost", count: 20 },
+    { kind: "kind-1", result: "max_attempts", count: 1 },
+  ]);
+  expect(attempts.filter(({ result }) => result === "lost")).toHaveLength(11);
+  expect([attempts.length, died.length]).toEqual([101, 101]);
+  expect([dead_letters, status.dead_letter, status.pending]).toEqual([{ max_attempts: 119 }, 119, 1]);
+  expect(breaches(db, LATER)).toEqual([]);
+});
+
+const CLAIM =
+  "UPDATE dispatch_outbox SET status = 'delivering', reason_code = 'dispatch.delivering.attempt', attempt = 1, lock_token = 't', holder = ?1, actor = ?1 WHERE seq = ?2";

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import {
   ack,
   cancel,
+  countPending,
   deliver,
   enqueue,
   type EnqueueRequest,
@@ -173,6 +174,7 @@ describe("a database that is not ready", () => {
     ["ack", (db) => ack(db, 1, "x")],
     ["get", (db) => get(db, 1)],
     ["list", (db) => list(db)],
+    ["countPending", (db) => countPending(db)],
     ["retry", (db) => retry(db, 1)],
     ["cancel", (db) => cancel(db, 1)],
     ["purge", (db) => purge(db, 1)],
@@ -245,6 +247,26 @@ describe("an ID", () => {
       "not_found",
       "not_found",
     ]);
+  });
+});
+
+describe("countPending()", () => {
+  test("counts what has not come to its end, claimed or not, in the transaction that asks", () => {
+    const db = shop();
+    expect(countPending(db)).toBe(0);
+    enqueue(db, { kind: "k", deliver_to: "d" });
+    enqueue(db, { kind: "k", deliver_to: "d", not_before: 4e9 });
+    enqueue(db, { kind: "k", deliver_to: "d" }, { claim: true });
+    cancel(db, 1);
+    expect(countPending(db)).toBe(2);
+    expect(() =>
+      db.transaction(() => {
+        enqueue(db, { kind: "k", deliver_to: "d" });
+        expect(countPending(db)).toBe(3);
+        throw new Error("back");
+      })(),
+    ).toThrow("back");
+    expect(countPending(db)).toBe(2);
   });
 });
 

@@ -24,7 +24,10 @@ const counted = (source: string, figures: Partial<Figures> = {}, open = 0): Coun
   path: `/${source}.db`,
   figures: { ...EMPTY, ...figures, open_circuits: open },
   circuits: Array.from({ length: Math.min(open, 100) }, (_, n) => ({
-    ...{ deliver_to: `d${n}`, failures: n + 5, failed_at: 90, opened_at: 40 },
+    deliver_to: `d${n}`,
+    failures: n + 5,
+    failed_at: 90,
+    opened_at: 40,
     open_until: n === 0 ? 100 : 160,
   })),
 });

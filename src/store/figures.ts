@@ -42,21 +42,21 @@ export interface Lag {
 
 /** The columns of `dispatch_figures` that count the claims which were at most so many seconds late. */
 const LAG_COLUMNS = {
-  lag_0_1: 0.1,
-  lag_0_5: 0.5,
-  lag_1: 1,
-  lag_5: 5,
-  lag_15: 15,
-  lag_60: 60,
-  lag_300: 300,
-  lag_900: 900,
-  lag_3600: 3_600,
-  lag_21600: 21_600,
-  lag_86400: 86_400,
+  lag_100ms: 0.1,
+  lag_500ms: 0.5,
+  lag_1s: 1,
+  lag_5s: 5,
+  lag_15s: 15,
+  lag_1m: 60,
+  lag_5m: 300,
+  lag_15m: 900,
+  lag_1h: 3_600,
+  lag_6h: 21_600,
+  lag_1d: 86_400,
 } as const;
 type LagColumn = keyof typeof LAG_COLUMNS;
 
-type Counts = Readonly<Record<Status | LagColumn | "open_circuits" | "claims" | "lag_sum", number>>;
+type Counts = Readonly<Record<Status | LagColumn | "open_circuits" | "claims" | "lag_sum_s", number>>;
 
 /** @param now epoch seconds */
 export function figures(db: Handle, now: number): Figures {
@@ -77,7 +77,7 @@ export function figures(db: Handle, now: number): Figures {
     dead_letters: Object.fromEntries(of("dead").map(({ reason, count }) => [reason, count])),
     lag: {
       count: all.claims,
-      sum: all.lag_sum,
+      sum: all.lag_sum_s,
       buckets: (Object.entries(LAG_COLUMNS) as [LagColumn, number][]).map(([column, le]) => ({ le, count: all[column] })),
     },
     attempts: of("attempts").map(({ kind, reason, count }) => ({ kind, result: reason, count })),
@@ -94,8 +94,8 @@ export function countPending(db: Handle): number {
 function counts(db: Handle): Counts {
   const row = statement<Counts>(
     db,
-    `SELECT pending, delivering, delivered, acked, dead_letter, expired, open_circuits, claims, lag_sum, lag_0_1, lag_0_5, lag_1, lag_5,
-       lag_15, lag_60, lag_300, lag_900, lag_3600, lag_21600, lag_86400
+    `SELECT pending, delivering, delivered, acked, dead_letter, expired, open_circuits, claims, lag_sum_s, lag_100ms, lag_500ms, lag_1s, lag_5s,
+       lag_15s, lag_1m, lag_5m, lag_15m, lag_1h, lag_6h, lag_1d
      FROM main.dispatch_figures WHERE one = 1`,
   ).get({});
   if (row !== null) return row;

@@ -90,9 +90,9 @@ function impossible(db: Handle): string[] {
   return statement<{ counter: string }>(
     db,
     `SELECT 'lag' AS counter FROM main.dispatch_figures
-     WHERE NOT (lag_sum >= 0 AND 0 <= lag_0_1 AND lag_0_1 <= lag_0_5 AND lag_0_5 <= lag_1 AND lag_1 <= lag_5 AND lag_5 <= lag_15
-       AND lag_15 <= lag_60 AND lag_60 <= lag_300 AND lag_300 <= lag_900 AND lag_900 <= lag_3600 AND lag_3600 <= lag_21600
-       AND lag_21600 <= lag_86400 AND lag_86400 <= claims)
+     WHERE NOT (lag_sum_s >= 0 AND 0 <= lag_100ms AND lag_100ms <= lag_500ms AND lag_500ms <= lag_1s AND lag_1s <= lag_5s AND lag_5s <= lag_15s
+       AND lag_15s <= lag_1m AND lag_1m <= lag_5m AND lag_5m <= lag_15m AND lag_15m <= lag_1h AND lag_1h <= lag_6h
+       AND lag_6h <= lag_1d AND lag_1d <= claims)
      UNION ALL
      SELECT concat_ws(' ', name, reason, nullif(kind, '')) FROM main.dispatch_counters
      WHERE n < 0 OR (kind <> '' AND (name = 'dead' OR kind NOT IN (SELECT kind FROM main.dispatch_kinds)))

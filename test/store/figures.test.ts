@@ -263,7 +263,7 @@ describe("a wrong counter is found:", () => {
       "the counter cannot be",
       "attempts dispatch.dead_letter.rejected ping",
     ],
-    ["the lag", "UPDATE dispatch_figures SET lag_5 = 9", "the counter cannot be", "lag"],
+    ["the lag", "UPDATE dispatch_figures SET lag_5s = 9", "the counter cannot be", "lag"],
   ] as const)("%s", (_, sql, what, counter) => {
     const db = memory();
     walked(db, "dead_letter", false, "");

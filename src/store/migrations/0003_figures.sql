@@ -2,7 +2,7 @@
 -- row of numbers, and a row for each kind and reason, where only the first hundred kinds stand under their own name. The order in which
 -- SQLite runs triggers is undefined: none of these reads what another one writes. (A move always sets `status` or `attempt`.)
 
--- One row, so that a move rewrites one cell in its place.
+-- One row, so that a move rewrites it in its place.
 CREATE TABLE main.dispatch_figures (
   one INTEGER PRIMARY KEY DEFAULT 1,
   -- how many dispatches there are now, by status
@@ -14,20 +14,20 @@ CREATE TABLE main.dispatch_figures (
   expired INTEGER NOT NULL DEFAULT 0,
   -- circuits that are open now, those past their cooldown included
   open_circuits INTEGER NOT NULL DEFAULT 0,
-  -- claims since the counters were made, how late they were together, and how many of them were at most so many seconds late
+  -- claims since the counters were made, how many seconds they were late together, and how many of them were at most so late
   claims INTEGER NOT NULL DEFAULT 0,
-  lag_sum REAL NOT NULL DEFAULT 0,
-  lag_0_1 INTEGER NOT NULL DEFAULT 0,
-  lag_0_5 INTEGER NOT NULL DEFAULT 0,
-  lag_1 INTEGER NOT NULL DEFAULT 0,
-  lag_5 INTEGER NOT NULL DEFAULT 0,
-  lag_15 INTEGER NOT NULL DEFAULT 0,
-  lag_60 INTEGER NOT NULL DEFAULT 0,
-  lag_300 INTEGER NOT NULL DEFAULT 0,
-  lag_900 INTEGER NOT NULL DEFAULT 0,
-  lag_3600 INTEGER NOT NULL DEFAULT 0,
-  lag_21600 INTEGER NOT NULL DEFAULT 0,
-  lag_86400 INTEGER NOT NULL DEFAULT 0,
+  lag_sum_s REAL NOT NULL DEFAULT 0,
+  lag_100ms INTEGER NOT NULL DEFAULT 0,
+  lag_500ms INTEGER NOT NULL DEFAULT 0,
+  lag_1s INTEGER NOT NULL DEFAULT 0,
+  lag_5s INTEGER NOT NULL DEFAULT 0,
+  lag_15s INTEGER NOT NULL DEFAULT 0,
+  lag_1m INTEGER NOT NULL DEFAULT 0,
+  lag_5m INTEGER NOT NULL DEFAULT 0,
+  lag_15m INTEGER NOT NULL DEFAULT 0,
+  lag_1h INTEGER NOT NULL DEFAULT 0,
+  lag_6h INTEGER NOT NULL DEFAULT 0,
+  lag_1d INTEGER NOT NULL DEFAULT 0,
   CONSTRAINT there_is_one_row CHECK (one = 1)
 ) STRICT;
 
@@ -67,14 +67,13 @@ END;
 -- A claim: how long after its due time, or after the end of the lease that it takes over, it was made.
 CREATE TRIGGER main.dispatch_counts_claim AFTER UPDATE OF status, attempt ON dispatch_outbox WHEN NEW.status = 'delivering' BEGIN
   UPDATE dispatch_figures SET pending = pending - (OLD.status = 'pending'), delivering = delivering + (OLD.status <> 'delivering'),
-    claims = claims + 1, lag_sum = lag_sum + max(0, NEW.updated_at - OLD.next_attempt_at),
-    lag_0_1 = lag_0_1 + (NEW.updated_at - OLD.next_attempt_at <= 0.1), lag_0_5 = lag_0_5 + (NEW.updated_at - OLD.next_attempt_at <= 0.5),
-    lag_1 = lag_1 + (NEW.updated_at - OLD.next_attempt_at <= 1), lag_5 = lag_5 + (NEW.updated_at - OLD.next_attempt_at <= 5),
-    lag_15 = lag_15 + (NEW.updated_at - OLD.next_attempt_at <= 15), lag_60 = lag_60 + (NEW.updated_at - OLD.next_attempt_at <= 60),
-    lag_300 = lag_300 + (NEW.updated_at - OLD.next_attempt_at <= 300), lag_900 = lag_900 + (NEW.updated_at - OLD.next_attempt_at <= 900),
-    lag_3600 = lag_3600 + (NEW.updated_at - OLD.next_attempt_at <= 3600),
-    lag_21600 = lag_21600 + (NEW.updated_at - OLD.next_attempt_at <= 21600),
-    lag_86400 = lag_86400 + (NEW.updated_at - OLD.next_attempt_at <= 86400)
+    claims = claims + 1, lag_sum_s = lag_sum_s + max(0, NEW.updated_at - OLD.next_attempt_at),
+    lag_100ms = lag_100ms + (NEW.updated_at - OLD.next_attempt_at <= 0.1),
+    lag_500ms = lag_500ms + (NEW.updated_at - OLD.next_attempt_at <= 0.5), lag_1s = lag_1s + (NEW.updated_at - OLD.next_attempt_at <= 1),
+    lag_5s = lag_5s + (NEW.updated_at - OLD.next_attempt_at <= 5), lag_15s = lag_15s + (NEW.updated_at - OLD.next_attempt_at <= 15),
+    lag_1m = lag_1m + (NEW.updated_at - OLD.next_attempt_at <= 60), lag_5m = lag_5m + (NEW.updated_at - OLD.next_attempt_at <= 300),
+    lag_15m = lag_15m + (NEW.updated_at - OLD.next_attempt_at <= 900), lag_1h = lag_1h + (NEW.updated_at - OLD.next_attempt_at <= 3600),
+    lag_6h = lag_6h + (NEW.updated_at - OLD.next_attempt_at <= 21600), lag_1d = lag_1d + (NEW.updated_at - OLD.next_attempt_at <= 86400)
   WHERE one = 1;
 END;
 

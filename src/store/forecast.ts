@@ -66,8 +66,8 @@ export interface After {
 export interface Memory {
   /** The first row of a key that the later ones do not get past; null: there is none. */
   readonly barriers: Map<string, number | null>;
-  /** The row that tries a circuit whose cooldown is over; null: none may. */
-  readonly probes: Map<string, number | null>;
+  /** The row that tries a circuit whose cooldown is over, by destination; null: not asked for yet. */
+  probes: ReadonlyMap<string, number> | null;
 }
 
 /** Keys that are remembered: asking again is only slower. */
@@ -106,7 +106,7 @@ interface Seams {
 const PAGE = 500;
 
 export function forecasts(db: Handle, { isAlive, ...wish }: ForecastWish, { now, read }: Seams): Forecast {
-  const memory: Memory = { barriers: new Map(), probes: new Map() };
+  const memory: Memory = { barriers: new Map(), probes: null };
   let terms: ForecastTerms | null = null;
   let after: After | null | undefined;
   return {
@@ -138,7 +138,7 @@ export function forecast(db: Handle, terms: ForecastTerms, after: After | null, 
     else if (way === "held" || way === "running") kept[way] += 1;
     else if (way === "expire" || way === "die") rows.push({ ...row, would: way });
     else if (beside === 1 || (keyed !== null && (barrierOf(db, keyed, given, memory) ?? row.seq) < row.seq)) kept.behind += 1;
-    else if (circuit === "open" || (circuit === "probe" && probeOf(db, row.deliver_to, given, memory) !== row.seq)) kept.circuit += 1;
+    else if (circuit === "open" || (circuit === "probe" && probes(db, given, memory).get(row.deliver_to) !== row.seq)) kept.circuit += 1;
     else rows.push({ ...row, would: "send" });
   }
   const last = found.at(-1);
@@ -198,26 +198,29 @@ function firstOfKey(db: Handle, key: string, where: string, given: Params): numb
   return found?.seq ?? null;
 }
 
-/** The first of a destination whose turn it is already; where there is none, the first whose turn comes. */
-function probeOf(db: Handle, deliverTo: string, given: Params, memory: Memory): number | null {
-  const known = memory.probes.get(deliverTo);
-  if (known !== undefined) return known;
-  let probe: number | null = null;
-  const candidates = statement<{ seq: number; key: string | null }>(
+/**
+ * Of each destination the first row whose turn it is already; where there is none, the first whose turn comes. All at once: no index
+ * has the due rows of one destination that wait behind a key, so each of them would read what is due to all.
+ */
+function probes(db: Handle, given: Params, memory: Memory): ReadonlyMap<string, number> {
+  if (memory.probes !== null) return memory.probes;
+  const found = new Map<string, number>();
+  const decided = new Set<string>();
+  const candidates = statement<{ seq: number; to: string; key: string | null }>(
     db,
-    `SELECT o.seq, o.ordering_key AS key FROM main.dispatch_outbox o INDEXED BY dispatch_due
-     WHERE o.${OURS} AND o.deliver_to = $to AND ${FREE} AND ${ALONE} ORDER BY o.next_attempt_at, o.seq`,
-  ).iterate({ ...given, to: deliverTo });
-  for (const { seq, key } of candidates) {
+    `SELECT o.seq, o.deliver_to AS "to", o.ordering_key AS key
+     FROM main.dispatch_outbox o INDEXED BY dispatch_due CROSS JOIN main.dispatch_destinations d ON d.deliver_to = o.deliver_to
+     WHERE o.${OURS} AND ${OPEN} AND d.open_until <= $due_by AND ${FREE} AND ${ALONE} ORDER BY o.next_attempt_at, o.seq`,
+  ).iterate(given);
+  for (const { seq, to, key } of candidates) {
+    if (decided.has(to)) continue;
     const first = key === null ? seq : firstOfKey(db, key, `NOT ${ENDS}`, given);
     const comes = key === null || (barrierOf(db, key, given, memory) ?? seq) >= seq;
-    if (comes) probe ??= seq;
-    if (first !== seq) continue;
-    probe = seq;
-    break;
+    if (first === seq) decided.add(to);
+    if (first === seq || (comes && !found.has(to))) found.set(to, seq);
   }
-  memory.probes.set(deliverTo, probe);
-  return probe;
+  memory.probes = found;
+  return found;
 }
 
 function asked(terms: ForecastTerms): Params {

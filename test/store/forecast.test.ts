@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Dispatch } from "../../src/core/dispatch.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { exchange, type Exchange } from "../../src/store/exchange.ts";
-import type { ForecastPage } from "../../src/store/forecast.ts";
+import { forecast, type ForecastPage, type Memory } from "../../src/store/forecast.ts";
 import { hold, noteFailure } from "../../src/store/gates.ts";
 import { createStore } from "../../src/store/store.ts";
 import { countedEntropy, enter, handClock, memory, POLICY, T0, take } from "../fixtures/world.ts";
@@ -146,6 +146,16 @@ describe("a forecast", () => {
     const order = rows.map(({ next_attempt_at, seq }) => next_attempt_at * 10_000 + seq);
     expect(new Set(order).size).toBe(1_300);
     expect(order).toEqual(order.toSorted((one, other) => one - other));
+  });
+
+  test("reads what is due once for all circuits that may be tried, not once for each", () => {
+    const db = memory();
+    for (let n = 0; n < 40; n++) enter(db, { deliver_to: `seat-${n % 20}`, ordering_key: n % 3 === 0 ? `key-${n % 5}` : null });
+    for (let n = 0; n < 20; n++) noteFailure(db, `seat-${n}`, { failures: 1, cooldownS: 10 }, T0);
+    const seen: Memory = { barriers: new Map(), probes: null };
+    const terms = { now: NOW, fallbackLeaseS: 15, kinds: new Map(), circuits: true, alive: [] };
+    forecast(db, { ...terms, failing: new Set(), othersFail: false, othersUnresolvable: false }, null, 1, seen);
+    expect(seen.probes?.size).toBe(20);
   });
 
   test("says the reason that an end would have", async () => {

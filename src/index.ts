@@ -140,7 +140,7 @@ export interface ListFilter extends Filter {
 
 /**
  * Dispatches in the order in which they were committed, newest first unless told; without payload and tokens.
- * @throws OutboxError `data` for a filter that is none, an unknown status or a limit that is no count, `no` when the tables are missing
+ * @throws OutboxError `data` for a filter that is none or an empty list, an unknown status or reason, or a limit that is no count, `no` when the tables are missing
  * @example list(db, { status: "dead_letter", limit: 10 })
  */
 export function list(db: Database, filter: ListFilter = {}): Listed[] {

@@ -1,7 +1,7 @@
 /** Filters, as programs write them: the names of columns, one value or several. */
 import type { Database } from "bun:sqlite";
 import { OutboxError } from "../core/errors.ts";
-import { STATUSES, type Status } from "../core/lifecycle.ts";
+import { REASONS, shortReason, STATUSES, type Status } from "../core/lifecycle.ts";
 import { hostClock } from "../host.ts";
 import { type Change, CHANGEABLE, changeAll, countRefused } from "../store/changes.ts";
 import type { Selection } from "../store/selection.ts";
@@ -44,12 +44,20 @@ export const FILTERS = {
   before: number,
 };
 
-/** @throws OutboxError `data` for a status that is none */
+/**
+ * A list that came out empty is refused: read as no filter at all, it would change everything else that matches.
+ * @throws OutboxError `data` for a status or reason that is none, and for an empty list
+ */
 export function selectionOf(filter: Filter): Selection {
+  for (const [name, value] of Object.entries(filter))
+    if (Array.isArray(value) && value.length === 0) throw bad(`${name} is an empty list`, "name something, or leave it out");
   const { status, kind, deliver_to: to, dedup_key: dedupKey, ordering_key: orderingKey, reason, since, before } = filter;
   const statuses = several(status);
   for (const given of statuses)
     if (!STATUSES.includes(given)) throw new OutboxError("data", `"${given}" is no status`, `the statuses are ${STATUSES.join(", ")}`);
+  const words = [...new Set(REASONS.map(shortReason))];
+  for (const given of several(reason))
+    if (!words.includes(given)) throw bad(`"${given}" is no reason`, `the reasons are ${words.join(", ")}`);
   return {
     status: statuses,
     kind: several(kind),

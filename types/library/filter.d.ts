@@ -39,7 +39,10 @@ export declare const FILTERS: {
     since: import("./input.js").Check;
     before: import("./input.js").Check;
 };
-/** @throws OutboxError `data` for a status that is none */
+/**
+ * A list that came out empty is refused: read as no filter at all, it would change everything else that matches.
+ * @throws OutboxError `data` for a status or reason that is none, and for an empty list
+ */
 export declare function selectionOf(filter: Filter): Selection;
 export interface ChangeOptions {
     readonly actor?: string | undefined;

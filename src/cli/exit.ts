@@ -13,7 +13,7 @@ export const OK = 0;
 export const TROUBLE = {
   no: { code: 1, sentence: "the answer is no: not found, no database, refused, mismatch" },
   usage: { code: 2, sentence: "usage: a flag, number, duration or time that cannot be read" },
-  data: { code: 65, sentence: "bad data: body, batch line, key, kind or destination" },
+  data: { code: 65, sentence: "bad data: body, batch line, key, kind, destination or path" },
   bug: { code: 70, sentence: "a bug in outbox" },
   io: { code: 74, sentence: "input or output failed: disk full, corrupt, not an outbox file" },
   busy: { code: 75, sentence: "busy; this code alone is worth an automatic retry" },

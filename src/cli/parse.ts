@@ -88,10 +88,12 @@ function secondWord(name: string, word: string | undefined, family: readonly Com
 export function findCommand(name: string, commands: readonly CommandSpec[]): CommandSpec {
   const found = commands.find((command) => command.name === name);
   if (found !== undefined) return found;
-  const meant = nearest(
+  const near = nearest(
     name,
     commands.flatMap((command) => [command.name, ...command.name.split(" ").slice(0, 1)]),
   );
+  // Of a name of two words the first alone is as near, and what is suggested can be run as it stands.
+  const meant = commands.find(({ name: whole }) => whole === near || whole.startsWith(`${near} `))?.name ?? null;
   throw new OutboxError("usage", `unknown command ${quote(name)}`, meant === null ? "see outbox --help" : `did you mean ${meant}?`);
 }
 

@@ -101,18 +101,15 @@ async function bodyOf(args: Args, io: Io, limitBytes: number): Promise<string | 
 }
 
 /** Text of the command line, to the letter. A replaced byte could make one key of two. @throws OutboxError `data` */
-export function argvText(args: Args, flag: string): string | undefined {
+export function argvText(args: Args, flag: string, hint?: string): string | undefined {
   const text = args.text(flag);
-  if (text?.includes("\ufffd") === true) throw replaced(`--${flag}`);
+  if (text?.includes("\ufffd") === true) throw replaced(`--${flag}`, hint);
   return text;
 }
 
-export function replaced(what: string): OutboxError {
-  return new OutboxError(
-    "data",
-    `${what} holds bytes that are not UTF-8, or U+FFFD, which stands for them`,
-    "convert it, or use a file or --batch",
-  );
+/** `hint`: what can be done where nothing but argv leads in. */
+export function replaced(what: string, hint = "convert it, or use a file or --batch"): OutboxError {
+  return new OutboxError("data", `${what} holds bytes that are not UTF-8, or U+FFFD, which stands for them`, hint);
 }
 
 function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): Asked {

@@ -7,9 +7,9 @@ import { argvText } from "./request.ts";
 /** Null: the flags name nothing. @throws OutboxError `data` for text with bytes replaced */
 export function scopeOf(args: Args): HoldScope | null {
   const scope: HoldScope = {
-    deliverTo: argvText(args, "to") ?? null,
-    kind: argvText(args, "kind") ?? null,
-    orderingKey: argvText(args, "ordering-key") ?? null,
+    deliverTo: argvText(args, "to", "convert it") ?? null,
+    kind: argvText(args, "kind", "convert it") ?? null,
+    orderingKey: argvText(args, "ordering-key", "convert it") ?? null,
   };
   return args.on("all") || !isEverything(scope) ? scope : null;
 }

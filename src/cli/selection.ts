@@ -38,6 +38,6 @@ export function targetOf(args: Args, io: Io, command: string): Target {
 
 function argvTexts(args: Args, flag: string): readonly string[] {
   const texts = args.list(flag);
-  if (texts.some((text) => text.includes("\ufffd"))) throw replaced(`--${flag}`);
+  if (texts.some((text) => text.includes("\ufffd"))) throw replaced(`--${flag}`, "convert it, or name messages by their numbers");
   return texts;
 }

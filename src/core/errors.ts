@@ -5,7 +5,7 @@
 export type Trouble =
   | "no" // the answer is no: not found, no database, refused by status
   | "usage" // a flag, a number, a duration or a time that cannot be read
-  | "data" // a body, batch line, key, kind or destination that cannot be accepted
+  | "data" // a body, batch line, key, kind, destination or path that cannot be accepted
   | "bug" // ours
   | "io" // disk full, I/O error, corrupt, not an outbox file
   | "busy" // another process holds the database; asking again later is right

@@ -118,17 +118,17 @@ describe("inbox run", () => {
   });
 
   test.each([
-    [["nosuch"], 127, /^outbox: no command "nosuch" in PATH \(\/usr\/bin:\/bin\)\n$/],
-    [["./nosuch"], 127, "outbox: ./nosuch does not exist (ENOENT)\n"],
-    [["/"], 126, "outbox: / is not a file\n"],
-    [["./text"], 126, "outbox: ./text is not executable by this user (EACCES)\n"],
-    [["./odd"], 126, "outbox: ./odd cannot be started: it is neither a program for this machine nor a script with a #! line (ENOEXEC)\n"],
-    [["./lost"], 126, "outbox: ./lost cannot be started: the interpreter in its first line does not exist (ENOENT)\n"],
-  ])("says why %p cannot be started, exits as a shell does, and keeps nothing", async ([name = ""], code, stderr) => {
+    [["nosuch"], 127, 'no command "nosuch" in PATH (/usr/bin:/bin)'],
+    [["./nosuch"], 127, "./nosuch does not exist (ENOENT)"],
+    [["/"], 126, "/ is not a file"],
+    [["./text"], 126, "./text is not executable by this user (EACCES)"],
+    [["./odd"], 126, "./odd cannot be started: it is neither a program for this machine nor a script with a #! line (ENOEXEC)"],
+    [["./lost"], 126, "./lost cannot be started: the interpreter in its first line does not exist (ENOENT)"],
+  ])("says why %p cannot be started, exits as a shell does, and keeps nothing", async ([name = ""], code, why) => {
     using at = await place();
     for (const [file, text] of Object.entries({ text: "x", odd: "x", lost: "#!/no/such\n" })) writeFileSync(at.file(file), text);
     for (const file of ["odd", "lost"]) chmodSync(at.file(file), 0o755);
-    await at.run([...RUN, name], { code, stderr });
+    await at.run([...RUN, name], { code, stderr: `outbox: ${why}; mend that and call again, for nothing was run\n` });
     expect(entries(at)).toEqual([]);
   });
 
@@ -149,7 +149,7 @@ describe("inbox run", () => {
       ["inbox", "run", "--", "true"],
       {},
       2,
-      "outbox: inbox run needs ID: OUTBOX_ID is not set; give it; only a delivered command has it in its environment\n",
+      "outbox: inbox run needs ID, since OUTBOX_ID is not set; write the number that ls prints; only a delivered command has its own in the environment\n",
     ],
     [
       ["inbox", "run", "--", "true"],

@@ -75,6 +75,13 @@ test.each([
   await place.run(["ls", ...flags], { code: 2, stderr });
 });
 
+test("a filter whose bytes were replaced on their way is refused, exit 65", async () => {
+  using place = new Place();
+  const said = "holds bytes that are not UTF-8, or U+FFFD, which stands for them; convert it, or name messages by their numbers";
+  await place.run(["ls", "--to", "a\ufffd"], { code: 65, stderr: `outbox: --to ${said}\n` });
+  await place.run(["purge", "--kind", "k", "--dedup-key", "\ufffd"], { code: 65, stderr: `outbox: --dedup-key ${said}\n` });
+});
+
 test("3,000 rows arrive whole through a slow pipe, and as in a file", async () => {
   using place = new Place();
   await filled(place, 3_000);

@@ -16,6 +16,7 @@ test.each([
   ["--body-file", ["enqueue", ...TO, "--body-file", "a\ufffd"], {}],
   ["--batch", ["enqueue", ...TO, "--batch", "a\ufffd"], {}],
   ["FILE", ["init", "a\ufffd"], {}],
+  ["--db of a command that looks", ["ls", "--db", "a\ufffd"], {}],
 ] as const)("a path in %s whose bytes were replaced is refused", async (_, args, env) => {
   using place = new Workstation();
   writeFileSync(place.file("a\ufffd"), "{}");

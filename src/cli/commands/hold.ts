@@ -25,7 +25,7 @@ export function run(args: Args, io: Io): Promise<number> {
   const scope = scopeOf(args);
   const forMs = duration(args, "for");
   if (forMs === 0) throw new OutboxError("usage", "--for 0 would be over at once", "give a longer time, or leave it out: until resumed");
-  const note = argvText(args, "note") ?? null;
+  const note = argvText(args, "note", "convert it") ?? null;
   if (scope === null && (forMs !== undefined || note !== null || args.on("dry-run"))) throw nothingNamed("hold");
   return onDatabase(args, io, async (store) => {
     if (scope === null) return printList(await standing(store, io), args, io);

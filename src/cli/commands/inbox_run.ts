@@ -12,7 +12,7 @@ import type { Io } from "../io.ts";
 import { complaint, escapeControls, relative } from "../output.ts";
 import type { Args } from "../parse.ts";
 import { databaseOf, existing } from "../place.ts";
-import { argvText } from "../request.ts";
+import { argvText, replaced } from "../request.ts";
 
 /** As a shell says that a signal ended a command. */
 const INTERRUPTED_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const satisfies Record<Signal, number>;
@@ -20,7 +20,7 @@ const INTERRUPTED_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const satis
 export async function run(args: Args, io: Io): Promise<number> {
   const { ref, name } = wanted(args, io);
   const consumer = consumerOf(args);
-  if (args.rest.some((word) => word.includes("\ufffd"))) throw new OutboxError("data", "the command holds bytes that are not UTF-8, or U+FFFD, which stands for them", "put it into a script");
+  if (args.rest.some((word) => word.includes("\ufffd"))) throw replaced("the command", "put it into a script");
   const { onSignal } = io.interrupts();
   const first: { signal: Signal | null } = { signal: null };
   onSignal((signal) => (first.signal ??= signal));
@@ -45,7 +45,7 @@ async function commandOf(terms: ForegroundTerms, io: Io): Promise<number> {
     case "ended":
       return ran.code;
     case "not started":
-      io.err(escapeControls(`outbox: ${ran.error}`));
+      io.err(escapeControls(`outbox: ${ran.error}; mend that and call again, for nothing was run`));
       return ran.code;
     case "exhausted":
       io.err(escapeControls(`outbox: ${ran.error}; try again later`));
@@ -95,8 +95,8 @@ function wanted(args: Args, io: Io): { readonly ref: DispatchRef; readonly name:
   if (name === "" && given === undefined)
     throw new OutboxError(
       "usage",
-      "inbox run needs ID: OUTBOX_ID is not set",
-      "give it; only a delivered command has it in its environment",
+      "inbox run needs ID, since OUTBOX_ID is not set",
+      "write the number that ls prints; only a delivered command has its own in the environment",
     );
   const ref = parseRef(name);
   if (ref !== null) return { ref, name };
@@ -106,7 +106,7 @@ function wanted(args: Args, io: Io): { readonly ref: DispatchRef; readonly name:
 
 /** @throws OutboxError `data` */
 function consumerOf(args: Args): string {
-  const name = argvText(args, "consumer") ?? DEFAULT_CONSUMER;
+  const name = argvText(args, "consumer", "convert it") ?? DEFAULT_CONSUMER;
   const problem = consumerProblem(name);
   if (problem !== null) throw new OutboxError("data", `--consumer ${problem}`);
   return name;

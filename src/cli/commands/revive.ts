@@ -12,7 +12,7 @@ import { maxAttempts, replaced } from "../request.ts";
 import { duration, timeOrDelay } from "../values.ts";
 
 export async function run(args: Args, io: Io): Promise<number> {
-  if (args.words.some((seat) => seat.includes("\ufffd"))) throw replaced("a seat");
+  if (args.words.some((seat) => seat.includes("\ufffd"))) throw replaced("a seat", "convert it");
   const ttlMs = duration(args, "ttl");
   const terms = {
     resetEpoch: resetEpoch(args),

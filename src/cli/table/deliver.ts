@@ -25,7 +25,7 @@ const run: CommandSpec = {
     { line: "outbox run --once", about: "From cron, each minute" },
     { line: "outbox run --dry-run", about: "What would go out now, and what keeps the rest" },
   ],
-  exits: [1, 74, 75, 77, 78, 130, 143],
+  exits: [1, 65, 74, 75, 77, 78, 130, 143],
   load: () => import("../commands/run.ts"),
 };
 

@@ -23,7 +23,7 @@ const ls: CommandSpec = {
     { line: "outbox ls --status dead_letter --since 1d", about: "What died since yesterday" },
     { line: "outbox ls --to me --limit 0 --json | jq .id", about: "Every id for one destination" },
   ],
-  exits: [1, 74, 75, 77, 78],
+  exits: [1, 65, 74, 75, 77, 78],
   load: () => import("../commands/ls.ts"),
 };
 
@@ -35,7 +35,7 @@ const show: CommandSpec = {
   words: [IDS],
   flags: { ...JSON_FLAG },
   examples: [{ line: "outbox show 417", about: "By the number that ls prints" }],
-  exits: [1, 74, 75, 77, 78],
+  exits: [1, 65, 74, 75, 77, 78],
   load: () => import("../commands/show.ts"),
 };
 
@@ -62,7 +62,7 @@ const stats: CommandSpec = {
     { line: "outbox stats --json", about: "Depth, oldest due age, rows by status, dead letters by reason" },
     { line: "outbox stats --check --max-age 1h --max-dead 0", about: "For cron: silent as long as all is well" },
   ],
-  exits: [1, 74, 75, 77, 78],
+  exits: [1, 65, 74, 75, 77, 78],
   load: () => import("../commands/stats.ts"),
 };
 

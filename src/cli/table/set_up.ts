@@ -13,7 +13,7 @@ const init: CommandSpec = {
   words: [{ name: "FILE", about: "The file to write", min: 0, max: 1 }],
   flags: { ...JSON_FLAG },
   examples: [{ line: "outbox init", about: "In ~/.config/outbox/settings.yaml" }],
-  exits: [1, 74, 77],
+  exits: [1, 65, 74, 77],
   load: () => import("../commands/init.ts"),
 };
 
@@ -31,7 +31,7 @@ const config: CommandSpec = {
     { line: "outbox config check", about: "Before the next run meets it" },
     { line: "outbox config show --json", about: "One setting a line" },
   ],
-  exits: [1, 77, 78],
+  exits: [1, 65, 77, 78],
   load: () => import("../commands/config.ts"),
 };
 
@@ -43,7 +43,7 @@ const migrate: CommandSpec = {
   words: [],
   flags: { install: { kind: "boolean", about: "Add the tables to a database of your own program" }, ...JSON_FLAG },
   examples: [{ line: "outbox migrate --install --db ./state.db", about: "Keep the outbox in your program's database" }],
-  exits: [1, 74, 75, 77, 78],
+  exits: [1, 65, 74, 75, 77, 78],
   load: () => import("../commands/migrate.ts"),
 };
 

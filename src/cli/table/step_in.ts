@@ -18,7 +18,7 @@ const ack: CommandSpec = {
   ],
   flags: { ...JSON_FLAG },
   examples: [{ line: "outbox ack", about: "Within a delivered command" }],
-  exits: [1, 74, 75, 77, 78],
+  exits: [1, 65, 74, 75, 77, 78],
   load: () => import("../commands/ack.ts"),
 };
 

@@ -21,7 +21,7 @@ function byIds(args: Args, io: Io, verb: Verb): Promise<number> {
   return onDatabase(args, io, async (store) => {
     const terms = { actor: `uid ${io.uid}`, dryRun: args.on("dry-run") };
     const tally = { changed: 0, refused: 0 };
-    const startedAt = io.clock.now();
+    let lastDueAt: number | null = null;
     /** Under both its names, what was changed or refused. */
     const done = new Set<string | number>();
     for (const { word, ref } of await inOrder(args.words, store, verb)) {
@@ -29,13 +29,13 @@ function byIds(args: Args, io: Io, verb: Verb): Promise<number> {
       const result: OperatorOutcome = ref === null ? { outcome: "not_found" } : await verb.apply(store, ref, terms, tally.changed);
       if (result.outcome !== "not_found") done.add(result.row.seq).add(result.row.id);
       if (result.outcome === "changed") {
+        if (verb.gapS > 0) lastDueAt = io.clock.now() + tally.changed * verb.gapS;
         tally.changed += 1;
       } else {
         tally.refused += 1;
         io.err(escapeControls(`outbox: cannot ${verb.name} ${shortened(word)}: ${refusal(result, verb)}`));
       }
     }
-    const lastDueAt = verb.gapS === 0 || tally.changed === 0 || !terms.dryRun ? null : startedAt + (tally.changed - 1) * verb.gapS;
     tell(args, io, verb, { ...tally, lastDueAt });
     return tally.refused > 0 ? exitCode("no") : OK;
   });

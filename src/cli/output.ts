@@ -24,6 +24,7 @@ export function complaint(error: unknown): string {
 
 /** What somebody typed may be long; what is said of it stays readable. */
 export function shortened(text: string): string {
+  if (text === "") return '""';
   return text.length <= LONGEST_SAID ? text : `${text.slice(0, LONGEST_SAID).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 const LONGEST_SAID = 1_500;

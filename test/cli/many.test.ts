@@ -107,7 +107,7 @@ describe("what was refused", () => {
 });
 
 describe("retry --rate", () => {
-  test.concurrent("spreads also what IDs name the oldest first, and a dry run says until when", async () => {
+  test.concurrent("spreads also what IDs name the oldest first, and says until when, as a dry run did", async () => {
     using place = new Workstation();
     await place.enqueue({}, {}, {});
     await place.run(["cancel", "--all"], { stdout: /./ });
@@ -115,7 +115,7 @@ describe("retry --rate", () => {
     const until = /^3 messages would be put back, one after the other until 20\d\d-.* \(in (19(\.\d+)?|20)s\)\n$/;
     await place.run(["retry", ...ids, "--rate", "6/m", "--dry-run"], { stdout: until });
     await place.run(["retry", "--all", "--rate", "6/m", "--dry-run"], { stdout: until });
-    await place.run(["retry", ...ids, "--rate", "6/m"], { stdout: "3 messages put back\n" });
+    await place.run(["retry", ...ids, "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until 20.*\n$/ });
     const due = place.rows().map(({ next_attempt_at }) => next_attempt_at);
     expect(due).toEqual(due.toSorted((one, other) => one - other));
     expect((due[2] ?? 0) - (due[0] ?? 0)).toBeWithin(19.9, 30);

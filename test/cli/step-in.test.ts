@@ -57,6 +57,14 @@ test("cancel and retry do all that they can and exit 1 if one was refused", asyn
   expect(await status(place, "1")).toBe("pending");
 });
 
+test("an ID that a script left empty is told as what it is", async () => {
+  using place = new Place();
+  await enqueue(place);
+  for (const verb of ["cancel", "purge"])
+    await place.run([verb, ""], { code: 1, stdout: /^0 /, stderr: `outbox: cannot ${verb} "": there is no such message\n` });
+  await place.run(["show", ""], { code: 1, stderr: 'outbox: there is no message ""\n' });
+});
+
 test("a message by number and by id is one message", async () => {
   using place = new Place();
   const id = await enqueue(place);
@@ -78,7 +86,7 @@ test("retry --expires-in counts from now, and what --rate would make due after i
   await place.run(["cancel", "1", "2", "3"], { stdout: /./ });
   await place.run(["retry", "1", "2", "3", "--rate", "1/m", "--expires-in", "90s"], {
     code: 1,
-    stdout: "2 messages put back\n",
+    stdout: /^2 messages put back, one after the other until 20.*\n$/,
     stderr: "outbox: cannot retry 3: it would expire before it is due; give a later expiry with --expires-in, or a faster --rate\n",
   });
   const [first, second, third] = await place.json(["ls", "--oldest"]);
@@ -91,7 +99,10 @@ test("retry --rate spreads the due times", async () => {
   using place = new Place();
   for (let n = 0; n < 3; n++) await enqueue(place);
   await place.run(["cancel", "1", "2", "3"], { stdout: /./ });
-  await place.run(["retry", "1", "2", "3", "--rate", "6/m"], { stdout: /./ });
+  await place.run(["retry", "1", "2", "3", "--rate", "6/m", "--dry-run"], {
+    stdout: /^3 messages would be put back, one after the other until /,
+  });
+  await place.run(["retry", "1", "2", "3", "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until .* \(in \d/ });
   const due = (await place.json(["ls", "--oldest"])).map((row) => Number(row["next_attempt_at"]));
   expect((due[1] ?? 0) - (due[0] ?? 0)).toBeWithin(9.9, 15);
   expect((due[2] ?? 0) - (due[1] ?? 0)).toBeWithin(9.9, 15);

@@ -1,4 +1,4 @@
-/** A consumer's inbox as the rest of the program knows it: asynchronous, every method one transaction, as in `store.ts`. */
+/** A consumer's inbox as the rest of the program knows it: asynchronous, every method one transaction. Apart from `store.ts`, which loads all else. */
 import type { DispatchRef } from "../core/dispatch.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
 import { abandon, begin, type Begun, type BeginTerms, complete, idOf, type InboxClaim } from "./inbox.ts";

@@ -11,7 +11,7 @@ const run: CommandSpec = {
   usage: "run [--once] [--dry-run]",
   about: [
     "Runs your command for each message that is due and records what came of it. Runners may overlap; a message has one at a time. SIGTERM and SIGINT let running commands finish.",
-    "--dry-run only reads, also beside a runner: it lists what would be sent or ended if every command succeeded, and exits as --once would.",
+    "--dry-run only reads, also beside a runner: it lists what would be sent or ended if every command succeeded, and exits as --once would; where there is no database it makes none, exit 1.",
   ],
   words: [],
   flags: {

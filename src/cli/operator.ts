@@ -3,7 +3,7 @@ import { type DispatchRef, parseRef } from "../core/dispatch.ts";
 import type { OperatorOutcome, Store } from "../store/store.ts";
 import { exitCode, OK } from "./exit.ts";
 import type { Io } from "./io.ts";
-import { byFilter } from "./many.ts";
+import { byFilter } from "./by_filter.ts";
 import { escapeControls, shortened } from "./output.ts";
 import type { Args } from "./parse.ts";
 import { onDatabase } from "./place.ts";

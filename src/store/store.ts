@@ -12,7 +12,7 @@ import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
 import { type Figures, figures } from "./figures.ts";
 import { type Forecast, forecasts, type ForecastWish } from "./forecast.ts";
 import { type Circuit, type Hold, hold, holds, type HoldScope, openCircuits, resume } from "./gates.ts";
-import { type Many, many, type ManyTerms } from "./many.ts";
+import { type Many, many, type ManyTerms } from "./by_filter.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
@@ -39,7 +39,7 @@ export type {
   Swept,
 };
 export { CHANGEABLE, countRefused, type Tally } from "./changes.ts";
-export type { Many, ManyTerms, Step } from "./many.ts";
+export type { Many, ManyTerms, Step } from "./by_filter.ts";
 export type { Forecast, ForecastPage, ForecastWish, Foreseen } from "./forecast.ts";
 export type { Refusal } from "./claim.ts";
 export type { Exchange, Exchanged, Renewal, Settlement } from "./exchange.ts";

@@ -230,9 +230,10 @@ function tryOpen(path: string): Handle | null {
 
 /** Nothing could be opened: either there is nothing, which may be made, or there is a reason, which is said. */
 async function make(terms: OpenTerms): Promise<Handle> {
-  const { exists } = await import("./place.ts");
+  const { checkLength, exists } = await import("./place.ts");
   const there = exists(terms.path);
   if (!there && terms.missing === "refuse") throw missing(terms.path);
+  checkLength(terms.path);
   if (!there) {
     const { makeFile } = await import("./make.ts");
     await look(terms);

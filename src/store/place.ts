@@ -130,6 +130,20 @@ export function checkRegular(path: string): void {
   if (what !== null) throw new OutboxError("io", `database ${path} ${what}`, NAME_A_FILE);
 }
 
+/** SQLite opens a path of fewer than 512 bytes, those of `-journal` included. (os_unix.c, MAX_PATHNAME) */
+const LONGEST_PATH = 504;
+
+/** @throws OutboxError `io` for a path that the file system takes and SQLite does not */
+export function checkLength(path: string): void {
+  const { length } = new TextEncoder().encode(path);
+  if (length > LONGEST_PATH)
+    throw new OutboxError(
+      "io",
+      `database ${path}: its path has ${length} bytes; SQLite opens up to ${LONGEST_PATH}`,
+      "name one with a shorter path, or a link to its directory",
+    );
+}
+
 function look(path: string, how: (path: string) => Stats): Stats | null {
   try {
     return how(path);

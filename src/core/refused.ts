@@ -2,6 +2,7 @@
 
 const WORDS: Readonly<Record<string, string>> = {
   EACCES: "access was denied",
+  EBADF: "it is not open for that",
   EBUSY: "it is in use",
   EDQUOT: "the disk quota is used up",
   EEXIST: "something of that name exists already",

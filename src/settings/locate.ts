@@ -76,6 +76,13 @@ export function namedFile(choice: Choice): { readonly path: string; readonly ori
   if (origin === "OUTBOX_CONFIG" && (value === undefined || value === "")) return null;
   if (value === undefined || value === "" || value.includes("\0"))
     throw new OutboxError("settings", `${origin} names no file`, "give the path of a settings file");
+  // Two files could be one.
+  if (value.includes("\ufffd"))
+    throw new OutboxError(
+      "settings",
+      `${origin} names a file by bytes that are not UTF-8, or U+FFFD, which stands for them`,
+      "rename it, or reach it by a link with another name",
+    );
   const start = value.startsWith("/") || value.startsWith("~/") ? "/" : (choice.cwd ?? process.cwd());
   return { path: absolute(value, { home: homeOf(choice.env), directory: start }), origin };
 }

@@ -80,7 +80,7 @@ function testRuns(): Step[] {
 function runOf(file: string): string {
   const [, directory, name] = /^test\/(\w+)\/(.*)\.test\.ts$/.exec(file) ?? [];
   if (directory === undefined) return file === "test/tidy.test.ts" ? "tidy" : "docs and build";
-  return directory === "cli" || directory === "crash" ? `${directory}/${name}` : directory;
+  return ["cli", "crash", "hostile"].includes(directory) ? `${directory}/${name}` : directory;
 }
 
 function testRun(name: string, files: readonly string[], early: boolean): Step {

@@ -128,7 +128,11 @@ function oddities(document: Document.Parsed, spot: (offset: number) => Spot): To
       if (node.resolve(document) === undefined)
         tell(node, `*${shown(node.source)} stands for nothing: no &${shown(node.source)} comes before it`);
     },
-    Pair(_, { key }) {
+    Pair(_, pair) {
+      const { key } = pair;
+      // In quotes it is a name like any other.
+      if (isScalar(key) && typeof key.value === "symbol" && !isMergeable(pair.value, document))
+        tell(key, "<< takes in a mapping (*name) or a list of mappings");
       const name = isScalar(key) ? plainName(key.value) : null;
       if (isScalar(key) && name !== null && (key.value === null || key.source !== name))
         tell(key, `a name that YAML reads as ${name}; write it in quotes`);
@@ -197,6 +201,11 @@ function stepIn(node: unknown, key: Key, document: Document.Parsed): Step | null
 
 function isMerge(pair: Pair): boolean {
   return isScalar(pair.key) && (pair.key.value === "<<" || typeof pair.key.value === "symbol");
+}
+
+function isMergeable(value: unknown, document: Document.Parsed): boolean {
+  const from = follow(value, document);
+  return isMap(from) || (isSeq(from) && from.items.every((each) => isMap(follow(each, document))));
 }
 
 function follow(node: unknown, document: Document.Parsed): unknown {

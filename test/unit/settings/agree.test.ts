@@ -52,6 +52,8 @@ const BUN_ALONE: readonly (readonly [string, string])[] = [
   ["a tab where a block text begins", "database: |\t-\n  /x.db\n"],
   ["tags", "run: !!map { interval: !!str 5s }"],
   ["another version of YAML", "%YAML 1.1\n---\nrun: { interval: 5s }"],
+  ["a merge of a list of what are no mappings", "run: { <<: [1] }"],
+  ["a second document with nothing in it", "run: { interval: 5s }\n...\n...\n"],
   ["a signed hexadecimal number", "dispatch: { concurrency: +0x5 }"],
 ];
 

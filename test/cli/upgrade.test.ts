@@ -18,14 +18,24 @@ const OPENS: Readonly<Record<string, readonly (readonly string[])[] | null>> = {
     ["enqueue", "--batch", "batch"],
   ],
   revive: [["revive", "s", "--reset-epoch", "0"]],
-  run: [["run", "--once"], ["run"]],
+  run: [["run", "--once"], ["run", "--once", "--dry-run"], ["run"]],
   ls: [["ls"], ["ls", "--json", "--status", "pending"]],
   show: [["show", "1"]],
-  stats: [["stats"], ["stats", "--json"]],
+  stats: [["stats"], ["stats", "--json"], ["stats", "--prometheus"], ["stats", "--check"]],
   ack: [["ack", "9", "a".repeat(32)]],
-  retry: [["retry", "11"]],
-  cancel: [["cancel", "1"]],
-  purge: [["purge", "7"]],
+  "inbox run": [["inbox", "run", "7", "--", "touch", "ran"]],
+  retry: [
+    ["retry", "11"],
+    ["retry", "--all"],
+  ],
+  cancel: [
+    ["cancel", "1"],
+    ["cancel", "--to", "seat-1", "--dry-run"],
+  ],
+  purge: [
+    ["purge", "7"],
+    ["purge", "--all"],
+  ],
   hold: [["hold"], ["hold", "--all"]],
   resume: [["resume", "--all"]],
   migrate: [["migrate"], ["migrate", "--install"]],
@@ -48,10 +58,11 @@ function workstation(version = SCHEMA_VERSION): Workstation {
   return place;
 }
 
-/** Every file beside the database, and what is in it. */
+/** Every file beside the database, and what is in it. Who may only read cannot take an empty log away. */
 function files(place: Workstation): Readonly<Record<string, string>> {
   const directory = dirname(place.database);
-  return Object.fromEntries(readdirSync(directory).map((name) => [name, Bun.hash(readFileSync(join(directory, name))).toString(36)]));
+  const names = readdirSync(directory).filter((name) => !name.endsWith("-shm") && statSync(join(directory, name)).size > 0);
+  return Object.fromEntries(names.map((name) => [name, Bun.hash(readFileSync(join(directory, name))).toString(36)]));
 }
 
 test("every command is in the table of those that open a database, or of those that do not", () => {

@@ -65,7 +65,7 @@ test.each([
       if (parsed.what !== "run") return parsed;
       const { args } = parsed;
       const text = (flag: string) => args.text(flag);
-      return { ...parsed, args: { words: argv, text, list: (flag) => args.list(flag), on: (flag) => args.on(flag) } };
+      return { ...parsed, args: { words: argv, rest: args.rest, text, list: (flag) => args.list(flag), on: (flag) => args.on(flag) } };
     },
   ],
   [

@@ -25,7 +25,12 @@ async function outbox(...args: readonly string[]): Promise<{ readonly code: numb
     err: (line) => void (said.stderr += `${line}\n`),
     stdin: async function* () {},
     terminal: () => ({ stdout: false, stderr: false, columns: null, color: false }),
-    interrupts: () => ({ stop: new AbortController().signal, now: new AbortController().signal, onHangup: () => undefined }),
+    interrupts: () => ({
+      stop: new AbortController().signal,
+      now: new AbortController().signal,
+      onHangup: () => undefined,
+      onSignal: () => undefined,
+    }),
   };
   return { code: await run(args, io), ...said };
 }

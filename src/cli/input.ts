@@ -11,21 +11,57 @@ import type { Io } from "./io.ts";
  * @throws OutboxError `data` when it is missing or holds more than `limitBytes`, `permission`, `io`
  */
 export async function readBytes(io: Io, name: string, limitBytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of piecesWithin(io, name, { bytes: limitBytes, hint: "send less, or raise limits.payload" })) pieces.push(piece);
+  return joined(pieces);
+}
+
+/**
+ * Hands over each line as it comes, so that only one is held at a time, without its end. Lines count from 1; of several empty ones only the first is handed over.
+ * @throws OutboxError as `readBytes`, and what `take` throws: then the rest is not read
+ */
+export async function readLines(
+  io: Io,
+  name: string,
+  limit: { readonly bytes: number; readonly hint: string },
+  take: (line: Uint8Array, number: number) => void,
+): Promise<void> {
+  let begun: Uint8Array[] = [];
+  let number = 0;
+  for await (const piece of piecesWithin(io, name, limit)) {
+    let start = 0;
+    for (let end = piece.indexOf(LINE_FEED); end !== -1; end = piece.indexOf(LINE_FEED, start)) {
+      const rest = piece.subarray(start, end);
+      number += 1;
+      take(begun.length === 0 ? rest : joined([...begun, rest]), number);
+      begun = [];
+      start = end + 1;
+      for (; piece[start] === LINE_FEED; start += 1) number += 1;
+    }
+    if (start < piece.length) begun.push(piece.subarray(start));
+  }
+  if (begun.length > 0) take(joined(begun), number + 1);
+}
+const LINE_FEED = 0x0a;
+
+async function* piecesWithin(
+  io: Io,
+  name: string,
+  limit: { readonly bytes: number; readonly hint: string },
+): AsyncGenerator<Uint8Array, void, undefined> {
   const what = name === "-" ? "stdin" : name;
   const path = name === "-" ? null : pathFrom(io, name);
-  const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of path === null ? io.stdin() : piecesOf(path)) {
-      size += chunk.length;
-      if (size > limitBytes) break;
-      chunks.push(chunk);
+    for await (const piece of path === null ? io.stdin() : piecesOf(path)) {
+      size += piece.length;
+      if (size > limit.bytes) break;
+      yield piece;
     }
   } catch (error) {
     throw unreadable(what, error);
   }
-  if (size > limitBytes) throw new OutboxError("data", `${what} holds more than ${limitBytes} bytes`, "send less, or raise limits.payload");
-  return joined(chunks, size);
+  if (size > limit.bytes) throw new OutboxError("data", `${what} holds more than ${limit.bytes} bytes`, limit.hint);
 }
 
 /** Whatever can be read: files, pipes, devices. A stream of Bun's denies access to devices (1.4.5). Reading waits as `cat` does. */
@@ -80,12 +116,12 @@ export function pathFrom(io: Io, path: string): string {
   );
 }
 
-function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const whole = new Uint8Array(size);
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
   }
   return whole;
 }

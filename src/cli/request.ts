@@ -6,14 +6,14 @@ import { members, objectProblem, trimJson } from "../core/json.ts";
 import { type Origin, ORIGIN_FIELDS } from "../core/origin.ts";
 import { checkRequest, type CheckedRequest, type EnqueueRequest } from "../core/request.ts";
 import { policyFor, type RoutePolicy, type Settings } from "../settings/settings.ts";
-import { readBytes, utf8 } from "./input.ts";
+import { readBytes, readLines, utf8 } from "./input.ts";
 import type { Io } from "./io.ts";
 import { inherited } from "./origin.ts";
 import type { Args } from "./parse.ts";
 import { duration, timeOrDelay, wholeNumber } from "./values.ts";
 
-/** A batch larger than this is no batch but a migration. */
-const BATCH_LIMIT_BYTES = 268_435_456;
+/** A batch larger than this is no batch but a migration. It is one transaction, and checked whole before it begins. */
+const BATCH_LIMIT = { bytes: 268_435_456, messages: 200_000, hint: "hand it in as several batches" } as const;
 
 /** What the flags say, and how they say it for a kind that is not known yet. */
 interface Wish {
@@ -42,7 +42,7 @@ export async function requestsOf(args: Args, io: Io, settings: Settings): Promis
     throw new OutboxError("usage", "stdin can be read only once", "put the body or the batch into a file");
   const wish = await wishOf(args, io, settings);
   if (batch === undefined) return { requests: [request(wish.fields, wish.body, wish, settings)], lines: null };
-  return batchRequests(await readBytes(io, batch, BATCH_LIMIT_BYTES), wish, settings);
+  return batchRequests(io, batch, wish, settings);
 }
 
 async function wishOf(args: Args, io: Io, settings: Settings): Promise<Wish> {
@@ -112,24 +112,23 @@ export function replaced(what: string, hint = "convert it, or use a file or --ba
   return new OutboxError("data", `${what} holds bytes that are not UTF-8, or U+FFFD, which stands for them`, hint);
 }
 
-function batchRequests(bytes: Uint8Array, wish: Wish, settings: Settings): Asked {
+async function batchRequests(io: Io, file: string, wish: Wish, settings: Settings): Promise<Asked> {
   const requests: CheckedRequest[] = [];
   const lines: number[] = [];
-  for (let line = 1, start = 0; start < bytes.length; line++) {
-    const newline = bytes.indexOf(0x0a, start);
-    const end = newline === -1 ? bytes.length : newline;
+  await readLines(io, file, BATCH_LIMIT, (bytes, line) => {
+    if (bytes.length === 0) return;
     try {
-      const text = trimJson(utf8(bytes.subarray(start, end), "the line"));
-      if (text !== "") {
-        requests.push(lineRequest(text, wish, settings));
-        lines.push(line);
-      }
+      const text = trimJson(utf8(bytes, "the line"));
+      if (text === "") return;
+      if (requests.length === BATCH_LIMIT.messages)
+        throw new OutboxError("data", `it is more than the ${BATCH_LIMIT.messages} messages that a batch may have`, BATCH_LIMIT.hint);
+      requests.push(lineRequest(text, wish, settings));
+      lines.push(line);
     } catch (error) {
       if (!(error instanceof OutboxError) || error.kind === "usage") throw error;
       throw new OutboxError("data", `batch line ${line}: ${error.message}; nothing was stored`, error.hint);
     }
-    start = end + 1;
-  }
+  });
   return { requests, lines };
 }
 

@@ -22,6 +22,9 @@ const MOST_MS = 10_000;
 /** A line is read by a person. */
 const MOST_SAID = 4_096;
 
+/** What only a program that fell over says. */
+export const TRACE = /\n\s+at |\bError:|\$bunfs|\.[jt]s:\d|panic|Bun v|SQLITE_|this should not happen/;
+
 export interface Case {
   readonly name: string;
   /** Arguments of the program; else `sh`, a line of sh with the program as `outbox`. */
@@ -131,7 +134,7 @@ function judge({ code, said, stdout: printed }: Case, came: Came): void {
     } as never);
   expect(EXIT_CODES.map((each) => each.code)).toContain(came.code ?? -1);
   for (const text of [stdout, stderr]) expect(text.replaceAll("\n", "").match(CONTROLS)).toBeNull();
-  expect(stderr).not.toMatch(/\n\s+at |\bError:|\$bunfs|\.[jt]s:\d|panic|Bun v|SQLITE_|this should not happen/);
+  expect(stderr).not.toMatch(TRACE);
   for (const line of stderr.split("\n")) expect(line.length).toBeLessThan(MOST_SAID);
   if (said !== undefined) expect(stderr).toMatch(said);
   else if (came.code === 0) expect(stderr).toBe("");

@@ -51,7 +51,7 @@ export function refuseNewer(version: number, path: string, known: number = SCHEM
 
 /**
  * Adds the tables to a database that has none of them, in the caller's transaction. Nothing else of the file changes.
- * @throws OutboxError `no`, naming each of our names that is taken
+ * @throws OutboxError `no`, naming each of our names that is taken, or the encoding
  */
 export function install(db: Handle, steps: readonly string[] = MIGRATIONS): void {
   if (has(db, ["dispatch_schema"]).length > 0)
@@ -59,6 +59,14 @@ export function install(db: Handle, steps: readonly string[] = MIGRATIONS): void
   const taken = has(db, namesIn(steps));
   if (taken.length > 0)
     throw new OutboxError("no", `the database has ${taken.join(" and ")} already, and not from outbox`, "use another database file");
+  // Our CHECKs count bytes of UTF-8: the 32 digits of an id would be 64.
+  const encoding = statement<{ encoding: string }>(db, `PRAGMA encoding`).get({})?.encoding ?? "";
+  if (encoding !== "UTF-8")
+    throw new OutboxError(
+      "no",
+      `the database keeps its text in ${encoding}, and the outbox tables need UTF-8`,
+      "use another database file",
+    );
   for (const step of steps) db.run(step);
   setVersion(db, steps.length);
 }

@@ -407,6 +407,23 @@ describe("install() in a program's own database", () => {
     expect(db.query("SELECT * FROM sqlite_schema").all()).toEqual(before);
   });
 
+  test.each([["UTF-16le"], ["UTF-16be"]])(
+    "refuses a database that keeps its text in %s: the bytes that our CHECKs count are others",
+    async (encoding) => {
+      using dir = scratch();
+      const path = dir.file("shop.db");
+      for (const sql of ["CREATE TABLE orders (id)", ""]) {
+        using db = new Database(path);
+        db.run(`PRAGMA encoding = '${encoding}'`);
+        db.run(sql === "" ? "DROP TABLE orders" : sql);
+        const said = `the database keeps its text in ${encoding}, and the outbox tables need UTF-8; use another database file`;
+        expect(await refusal(() => install(db))).toBe(`no: ${said}`);
+        expect(await refusal(() => installInto(terms(path)))).toBe(`no: ${said}`);
+      }
+      expect(await refusal(() => openDatabase(terms(path)))).toContain("need UTF-8");
+    },
+  );
+
   test("refuses a second time", async () => {
     using db = new Database(":memory:");
     install(db);

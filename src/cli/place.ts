@@ -69,20 +69,26 @@ function databasePath(io: Io, from: string, text: string): string {
 }
 
 export interface NamedDatabase extends Database {
-  /** As the settings call it. */
+  /** As the settings call it; what they do not name is called by its path, so that two of them stay two to whoever watches. */
   readonly name: string;
 }
 
 /** What `run` drains: the one that a flag names, else all sources, with `OUTBOX_DB` in the place of `database`. Each file once. */
 export function sourcesOf(args: Args, io: Io, settings: Settings): readonly NamedDatabase[] {
-  const first = { name: args.text("source") ?? "default", ...databaseOf(args, io, settings) };
-  if (args.text("db") !== undefined || args.text("source") !== undefined) return [first];
+  const database = databaseOf(args, io, settings);
+  if (args.text("db") !== undefined) return [{ name: nameIn(settings, database.path) ?? database.path, ...database }];
+  const first = { name: args.text("source") ?? "default", ...database };
+  if (args.text("source") !== undefined) return [first];
   const others = [...settings.sources].filter(([name]) => name !== "default").map(([name, path]) => ({ name, path, isDefault: false }));
   const seen = new Set<string>();
   return [first, ...others].filter(({ path }) => {
     const file = identity(path);
     return seen.has(file) ? false : seen.add(file);
   });
+}
+
+function nameIn({ sources }: Settings, path: string): string | undefined {
+  return [...sources].find(([, each]) => identity(each) === identity(path))?.[0];
 }
 
 /** One file under two names is one: two handles of two names would be two runners in one process. Also one that is not made yet. */

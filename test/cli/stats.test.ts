@@ -4,7 +4,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hostClock } from "../../src/host.ts";
-import { ID } from "./outbox.ts";
+import { BINARY, ID } from "./outbox.ts";
 import { sh, until, Workstation } from "./running.ts";
 
 setDefaultTimeout(30_000);
@@ -94,6 +94,29 @@ test("stats --check says 74 of what it cannot read, besides what it finds in the
   });
   for (const flag of ["--check", "--prometheus"])
     await place.run(["stats", flag, "--source", "gone"], { code: 74, stderr: /^outbox: no database at .*gone\.db; / });
+});
+
+test("a database that --db names is called as the settings call it, else by its path: two of them are two to Prometheus", async () => {
+  using place = new Workstation().settings({ sources: { shop: "shop.db" } });
+  const [shop, other] = [join(place.settingsFile, "../shop.db"), place.file("other.db")];
+  for (const path of [place.database, shop, other]) {
+    await place.run(["enqueue", "--kind", "k", "--to", "d", ...(path === place.database ? [] : ["--db", path])], { stdout: ID });
+    const page = await place.run(["stats", "--prometheus", "--db", path], { stdout: /./ });
+    const name = path === shop ? "shop" : path === other ? other : "default";
+    expect(lines(page, "outbox_holds")).toEqual([`outbox_holds{source="${name}"} 0`]);
+  }
+});
+
+test("the answer of stats is in its exit code also where nobody reads its lines", async () => {
+  using place = new Workstation().settings({ sources: { shop: "shop.db" } });
+  await place.enqueue({});
+  // The reader is gone before anything is written.
+  const unread = (flags: string): number =>
+    Bun.spawnSync(["bash", "-c", `exec 3> >(exec true); wait $!; exec "$0" stats ${flags} >&3`, BINARY], { env: place.env() }).exitCode;
+  expect([unread("--check --max-pending 0 --source default"), unread("--check --source default"), unread("--source default")]).toEqual([
+    1, 0, 0,
+  ]);
+  expect([unread("--check --max-pending 0"), unread("--prometheus"), unread("--json")]).toEqual([74, 74, 74]);
 });
 
 test.each([

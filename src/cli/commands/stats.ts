@@ -2,7 +2,7 @@
 import { OutboxError } from "../../core/errors.ts";
 import { exitCode, OK } from "../exit.ts";
 import { type Counted, figuresTable } from "../figures.ts";
-import type { Io } from "../io.ts";
+import { type Io, StdoutClosed } from "../io.ts";
 import { limitsOf, passed } from "../limits.ts";
 import { complaint, escapeControls, jsonLine } from "../output.ts";
 import type { Args } from "../parse.ts";
@@ -34,10 +34,14 @@ export async function run(args: Args, io: Io): Promise<number> {
   }
   const lines =
     limits === null ? [] : counted.flatMap(({ source, figures }) => passed(figures, limits).map((line) => `${source}: ${line}`));
-  if (limits !== null) io.out(lines.map((line) => `${escapeControls(line)}\n`).join(""));
-  else if (args.on("prometheus")) io.out(prometheus(counted));
-  else if (args.on("json")) io.out(counted.map(asJson).join(""));
-  else if (counted.length > 0) io.out(figuresTable(counted, io.clock.now()));
+  try {
+    if (limits !== null) io.out(lines.map((line) => `${escapeControls(line)}\n`).join(""));
+    else if (args.on("prometheus")) io.out(prometheus(counted));
+    else if (args.on("json")) io.out(counted.map(asJson).join(""));
+    else if (counted.length > 0) io.out(figuresTable(counted, io.clock.now()));
+  } catch (error) {
+    if (!(error instanceof StdoutClosed)) throw error; // who reads no further still gets the answer that is in the code
+  }
   if (counted.length < databases.length) return exitCode("io");
   return lines.length > 0 ? exitCode("no") : OK;
 }

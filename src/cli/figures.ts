@@ -2,7 +2,7 @@
 import { shortDuration } from "../core/duration.ts";
 import { STATUSES } from "../core/lifecycle.ts";
 import type { Circuit, Figures } from "../store/store.ts";
-import { count, escapeControls, relative, table } from "./output.ts";
+import { count, escapeControls, relative, shortened, table } from "./output.ts";
 
 /** The figures of one source. */
 export interface Counted {
@@ -16,8 +16,24 @@ export interface Counted {
 /** Circuits that are worth a line each. */
 const SHOWN = 10;
 
-/** @param now epoch seconds */
-export function figuresTable(counted: readonly Counted[], now: number): string {
+/**
+ * One table, or where that is wider than the terminal one for each source.
+ * @param now epoch seconds
+ * @param columns of the terminal; null: none
+ */
+export function figuresTable(counted: readonly Counted[], now: number, columns: number | null): string {
+  const isOne = counted.length === 1;
+  const all = tableOf(counted);
+  const fits = columns === null || all.every((line) => line.length <= columns);
+  // Of one source alone its name is not worth a line.
+  const lines = isOne ? tableOf(counted, false).slice(1) : fits ? all : counted.flatMap((each) => [...tableOf([each]), ""]);
+  return [...lines, ...counted.flatMap((each) => circuitLines(each, isOne ? "" : `${each.source}: `, now))]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+/** Its lines, the first with the names of the sources. */
+function tableOf(counted: readonly Counted[], isNamed = true): readonly string[] {
   const row = (label: string, of: (figures: Figures) => string | number): readonly string[] => [
     label,
     ...counted.map(({ figures }) => String(of(figures))),
@@ -35,13 +51,8 @@ export function figuresTable(counted: readonly Counted[], now: number): string {
     row("open circuits", ({ open_circuits }) => open_circuits),
     row("holds", ({ holds }) => holds),
   ];
-  // Of one source alone its name is not worth a line.
-  const isOne = counted.length === 1;
-  const columns = [{ title: "SOURCE" }, ...counted.map(({ source }) => ({ title: isOne ? "" : source, right: true as const }))];
-  const [header = "", ...lines] = table(columns, rows, { columns: null, color: false }).trimEnd().split("\n");
-  return [...(isOne ? lines : [header, ...lines]), ...counted.flatMap((each) => circuitLines(each, isOne ? "" : `${each.source}: `, now))]
-    .map((line) => `${line}\n`)
-    .join("");
+  const columns = [{ title: "SOURCE" }, ...counted.map(({ source }) => ({ title: isNamed ? source : "", right: true as const }))];
+  return table(columns, rows, { columns: null, color: false }).trimEnd().split("\n");
 }
 
 /**
@@ -58,7 +69,9 @@ function circuitLines({ figures, circuits }: Counted, prefix: string, now: numbe
   const shown = circuits.slice(0, SHOWN).map(({ deliver_to, failures, opened_at, open_until }) => {
     const next = open_until > now ? `tries again ${relative(open_until, now)}` : "tries with one message at a time";
     const since = shortDuration(Math.max(0, now - opened_at) * 1_000);
-    return escapeControls(`${prefix}circuit open for ${since}: ${deliver_to} failed ${count(failures, "time")} in a row, ${next}`);
+    return escapeControls(
+      `${prefix}circuit open for ${since}: ${shortened(deliver_to)} failed ${count(failures, "time")} in a row, ${next}`,
+    );
   });
   const more = figures.open_circuits - shown.length;
   return more > 0 ? [...shown, `${prefix}${count(more, "more open circuit")}`] : shown;

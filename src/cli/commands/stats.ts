@@ -38,7 +38,7 @@ export async function run(args: Args, io: Io): Promise<number> {
     if (limits !== null) io.out(lines.map((line) => `${escapeControls(line)}\n`).join(""));
     else if (args.on("prometheus")) io.out(prometheus(counted));
     else if (args.on("json")) io.out(counted.map(asJson).join(""));
-    else if (counted.length > 0) io.out(figuresTable(counted, io.clock.now()));
+    else if (counted.length > 0) io.out(figuresTable(counted, io.clock.now(), io.terminal().columns));
   } catch (error) {
     if (!(error instanceof StdoutClosed)) throw error; // who reads no further still gets the answer that is in the code
   }

@@ -34,7 +34,7 @@ const counted = (source: string, figures: Partial<Figures> = {}, open = 0): Coun
 
 describe("the table of figures", () => {
   test("is whole where there is nothing", () => {
-    expect(figuresTable([counted("default")], 100)).toBe(
+    expect(figuresTable([counted("default")], 100, null)).toBe(
       `depth              0
 oldest due         -
 pending            0
@@ -53,7 +53,9 @@ holds              0
 
   test("has a column for each source, and a line for each reason that one of them knows", () => {
     const dead = { status: { ...EMPTY.status, dead_letter: 3 }, dead_letters: { rejected: 1, max_attempts: 2 } };
-    expect(figuresTable([counted("default", { ...dead, lag: lag(4, 2, 4, 4) }), counted("shop", { oldest_due_age: 90 }, 1)], 100)).toBe(
+    expect(
+      figuresTable([counted("default", { ...dead, lag: lag(4, 2, 4, 4) }), counted("shop", { oldest_due_age: 90 }, 1)], 100, null),
+    ).toBe(
       `SOURCE             default   shop
 depth                    0      0
 oldest due               -  1m30s
@@ -74,8 +76,35 @@ shop: circuit open for 1m: d0 failed 5 times in a row, tries with one message at
     );
   });
 
+  test("is one for each source where the terminal is too narrow for all side by side", () => {
+    const all = [counted("default", { depth: 7 }), counted("shop", {}, 1)];
+    expect(figuresTable(all, 100, 32)).toBe(figuresTable(all, 100, null));
+    expect(
+      figuresTable(all, 100, 31)
+        .split("\n")
+        .filter((line) => /^(SOURCE|depth|$|shop)/.test(line)),
+    ).toEqual([
+      "SOURCE             default",
+      "depth                    7",
+      "",
+      "SOURCE             shop",
+      "depth                 0",
+      "",
+      "shop: circuit open for 1m: d0 failed 5 times in a row, tries with one message at a time",
+      "",
+    ]);
+  });
+
+  test("shortens what a destination is called, and nothing else", () => {
+    const one = counted("default", {}, 1);
+    const long = { ...one, circuits: one.circuits.map((circuit) => ({ ...circuit, deliver_to: "x".repeat(8_000) })) };
+    expect(figuresTable([long], 100, null)).toMatch(
+      /\ncircuit open for 1m: x{1500}… failed 5 times in a row, tries with one message at a time\n$/,
+    );
+  });
+
   test("names ten open circuits, and says how many more there are", () => {
-    const lines = figuresTable([counted("default", {}, 1_234)], 100)
+    const lines = figuresTable([counted("default", {}, 1_234)], 100, null)
       .trimEnd()
       .split("\n");
     expect(lines.filter((line) => line.startsWith("circuit open for"))).toHaveLength(10);

@@ -136,6 +136,50 @@ describe("a row that enters by the SQL door", () => {
     expect(db.query("SELECT count(*) AS n FROM main.dispatch_outbox").get()).toEqual({ n: 1 });
   });
 
+  test.each(MODES.map((mode) => [mode]))(
+    "enters, or is refused, in a trigger of the program's own, whose statement is INSERT %s",
+    (mode) => {
+      const db = memory();
+      db.run("CREATE TABLE orders (id INTEGER PRIMARY KEY, payer TEXT)");
+      db.run(
+        `CREATE TRIGGER pays AFTER INSERT ON orders BEGIN
+         INSERT INTO dispatch_enqueue (kind, deliver_to, body, dedup_key) VALUES ('paid', NEW.payer, json_object('order', NEW.id), 'paid:' || NEW.id);
+       END`,
+      );
+      db.run("BEGIN");
+      db.run(`INSERT ${mode} INTO orders VALUES (1, 'a'), (2, 'b')`);
+      expect(() => db.run(`INSERT ${mode} INTO orders VALUES (3, 'c'), (4, '')`)).toThrow("dispatch: deliver_to is empty");
+      db.run("COMMIT");
+      db.run("INSERT OR REPLACE INTO orders VALUES (1, 'z')"); // its key is known
+      expect(["orders", "dispatch_outbox", "status_transitions"].map((table) => count(db, table))).toEqual([2, 2, 2]);
+      expect([1, 2].map((seq) => row(db, seq)).map(({ deliver_to, dedup_key }) => [deliver_to, dedup_key])).toEqual([
+        ["a", "paid:1"],
+        ["b", "paid:2"],
+      ]);
+    },
+  );
+
+  test.each([
+    ["recursive_triggers = ON"],
+    ["reverse_unordered_selects = ON"],
+    ["case_sensitive_like = ON"],
+    ["ignore_check_constraints = ON"],
+    ["foreign_keys = ON"],
+    ["legacy_alter_table = ON"],
+    ["count_changes = ON"],
+  ])("is the same on a handle with %s", (pragma) => {
+    const db = memory();
+    db.run(`PRAGMA ${pragma}`);
+    const body = '{"ü":"\\ud83d\\ude00"}';
+    insert(db, { id: "0a".repeat(16), body, user_roles: `${"é".repeat(500)},${"x".repeat(20)}`, dedup_key: "k" }, "OR REPLACE");
+    insert(db, { kind: "other", dedup_key: "k" }, "OR REPLACE");
+    expect(refusal(db, { id: "0a".repeat(16) }, "OR IGNORE")).toBe("this id is taken");
+    expect(refusal(db, { body: "{a}" }, "OR IGNORE")).toBe("body is not JSON");
+    expect([count(db, "dispatch_outbox"), row(db, 1).kind, row(db, 1).user_roles]).toEqual([1, "ping", "é".repeat(500)]);
+    expect(row(db, 1).payload).toEndWith(`,"body":${body}}`);
+    expect(breaches(db, row(db, 1).created_at)).toEqual([]);
+  });
+
   test("with texts that another JSON function made has texts in its envelope, not JSON", () => {
     const db = memory();
     db.run(

@@ -98,6 +98,22 @@ describe.each(MODES)("UPDATE %s", (mode) => {
     },
   );
 
+  test.each([["OFF"], ["ON"]])("with recursive_triggers %s, kinds past the hundredth count together", (recursive) => {
+    const db = memory();
+    db.run(`PRAGMA recursive_triggers = ${recursive}`);
+    const seqs = Array.from({ length: 103 }, (_, n) => enter(db, { kind: `kind-${n}` }).seq);
+    for (const seq of seqs) {
+      claim(db, seq, mode);
+      move(db, seq, "pending", "dispatch.pending.retry_backoff", mode);
+      claim(db, seq, mode);
+      move(db, seq, "dead_letter", "dispatch.dead_letter.rejected", mode);
+    }
+    const { attempts, dead_letters_total: died, dead_letters: dead } = figures(db, T0);
+    expect([attempts.length, attempts.filter(({ kind }) => kind === "").map(({ count }) => count)]).toEqual([202, [3, 3]]);
+    expect([died.length, died.find(({ kind }) => kind === "")?.count, dead]).toEqual([101, 3, { rejected: 103 }]);
+    expect(breaches(db, LATER)).toEqual([]);
+  });
+
   test("a move that is refused counts nothing", () => {
     const db = memory();
     const seqs = STATUSES.map((status) => walked(db, status, false, ""));

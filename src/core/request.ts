@@ -9,8 +9,6 @@ import { keptRoles, type Origin, ORIGIN_FIELDS, originProblem } from "./origin.t
 import { bytesOf, textProblem } from "./text.ts";
 import { MAX_TIME } from "./time.ts";
 
-export { textProblem } from "./text.ts";
-
 export interface EnqueueRequest {
   readonly kind: string;
   readonly deliver_to: string;

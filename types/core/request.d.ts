@@ -1,5 +1,4 @@
 import { type Origin } from "./origin.js";
-export { textProblem } from "./text.js";
 export interface EnqueueRequest {
     readonly kind: string;
     readonly deliver_to: string;

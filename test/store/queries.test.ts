@@ -200,7 +200,9 @@ describe("figures()", () => {
     });
     cancel(db, { seq: 2 }, { now: T0 + 10, actor: "anna" });
     expect(figures(db, T0 + 24)).toEqual({
-      ...{ depth: 1, oldest_due_age: 0, status: { ...ZERO, delivering: 1, expired: 1 } },
+      depth: 1,
+      oldest_due_age: 0,
+      status: { ...ZERO, delivering: 1, expired: 1 },
       ...OPEN,
       lag: lag(8),
     });

@@ -3,8 +3,8 @@
  * the SQL door, promtool to read the metrics. `npm run test:system`. They are apart from `npm test`, which needs nothing; here a
  * missing tool is an error, so that no test passes by not running.
  */
-import { Glob } from "bun";
 import { join } from "node:path";
+import { faketime } from "./faketime.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -30,13 +30,3 @@ const tests = Bun.spawnSync([process.execPath, "test", "--timeout", "60000", "./
   stdio: ["ignore", "inherit", "inherit"],
 });
 process.exit(tests.exitCode);
-
-/** The library to preload: where LIBFAKETIME says, else where distributions put it. */
-function faketime(): string | null {
-  const named = process.env["LIBFAKETIME"];
-  if (named !== undefined && named !== "") return Bun.file(named).size > 0 ? named : null;
-  const roots = ["usr/lib", "usr/lib64", "usr/local/lib", "opt/homebrew/lib"].flatMap((lib) => [lib, `${lib}/*`]);
-  const files = roots.flatMap((lib) => [`${lib}/faketime/libfaketime.so.1`, `${lib}/faketime/libfaketime.1.dylib`]);
-  const found = files.flatMap((file) => Array.from(new Glob(file).scanSync({ cwd: "/", absolute: true })));
-  return found[0] ?? null;
-}

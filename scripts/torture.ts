@@ -7,6 +7,7 @@ import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crashes } from "../test/torture/crashes.ts";
+import { disks } from "../test/torture/disks.ts";
 import { power } from "../test/torture/power.ts";
 import { lineOf, type Part, part, show } from "../test/torture/report.ts";
 import { faketime } from "./faketime.ts";
@@ -27,6 +28,7 @@ const NEEDED: readonly (readonly [what: string, there: boolean, advice: string])
 
 const PARTS: Readonly<Record<string, (scratch: string) => Promise<Omit<Part, "name" | "seconds">>>> = {
   crash: (scratch) => crashes(scratch, quick ? { every: 20, randomly: 60, atOnce: 3 } : { every: 1, randomly: 500, atOnce: 3 }),
+  disk: (scratch) => disks(scratch, quick ? { every: 20, atOnce: 3 } : { every: 1, atOnce: 3 }),
   power: (scratch) => power(scratch, quick ? 8_000 : 110_000),
 };
 

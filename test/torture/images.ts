@@ -1,7 +1,7 @@
 /** Images of a disk, put down as files, opened and looked at. */
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import { type Change, Disk, FATES, type Fate, type Image } from "./disk.ts";
 import { broken, open, type Promised } from "./laws.ts";
 import type { Found, Shift } from "./power.ts";
@@ -31,7 +31,7 @@ export async function lookAt({ recording, shift, of, images, opened, seed, scrat
       if (cut % of !== shift) continue;
       const promised = promisedAt(recording.answers, cut);
       // What earlier cuts had no use for, because little was pending there, the later ones get.
-      const here = Math.ceil((images - seen.size) / Math.max(1, Math.ceil((recording.changes.length - cut) / of)));
+      const here = Math.max(FATES.length, (images - seen.size) / Math.max(1, Math.ceil((recording.changes.length - cut) / of)));
       for (let at = 0, vain = 0, fresh = 0; fresh < here && vain < IN_VAIN && at < here * 4 + FATES.length; at += 1) {
         const fate: Fate = FATES[at] ?? (random() < 0.15 ? "the first" : "some");
         const image = disk.image(fate, random);
@@ -73,7 +73,7 @@ function putDown(image: Image, { database }: Recording, site: Site): void {
   const directory = dirname(site.database);
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  for (const [path, bytes] of image) writeFileSync(join(directory, path.slice(dirname(database).length + 1)), bytes, { mode: 0o600 });
+  for (const [path, bytes] of image) writeFileSync(`${site.database}${path.slice(database.length)}`, bytes, { mode: 0o600 });
 }
 
 /** Everything that does not hold of the image that lies there. */

@@ -79,7 +79,7 @@ function callsOf(trace: string): Call[] {
     }
     const rest = /^<\.\.\. \w+ resumed>(.*)$/.exec(text)?.[1];
     const start = rest === undefined ? undefined : begun.get(process);
-    const found = /^(\w+)\((.*)\) += (-?\d+)/.exec(start === undefined ? text : `${start.text}${rest}`);
+    const found = /^(\w+)\((.*)\) += (-?(?:0x)?[0-9a-f]+)/.exec(start === undefined ? text : `${start.text}${rest}`);
     if (found === null || found[3]?.startsWith("-")) continue;
     const call = { name: found[1] ?? "", args: found[2] ?? "", result: Number(found[3]) };
     if (start !== undefined && /^(p?write|send)/.test(call.name) && !call.name.startsWith("pwrite64")) calls[start.at] = call;
@@ -89,7 +89,8 @@ function callsOf(trace: string): Call[] {
 }
 
 function eventOf({ name, args, result }: Call, where: Where): Event[] {
-  const target = /^\d+<([^>]*)>/.exec(args);
+  // Of mmap the descriptor is the last but one; every other call that has one has it first.
+  const target = (name === "mmap" ? /, \d+<([^>]*)>, / : /^\d+<([^>]*)>/).exec(args);
   const path = target === null ? null : textOf(target[1] ?? "");
   const ours = (path: string): boolean => path.startsWith(where.database) && !path.endsWith("-shm") && !path.endsWith(" (deleted)");
   switch (name) {

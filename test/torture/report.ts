@@ -33,11 +33,15 @@ export async function part(name: string, work: () => Promise<Omit<Part, "name" |
   return { name, ...done, seconds: (performance.now() - started) / 1_000 };
 }
 
-/** Works a list off, so many at a time; what is done may add to it. */
-export async function together<Item>(items: Item[], atOnce: number, work: (item: Item) => Promise<void>): Promise<void> {
-  const waiting = items;
+/** Works a list off, so many at a time. After a failure nothing more is begun. */
+export async function together<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<void>): Promise<void> {
+  const waiting = [...items];
   const hand = async (): Promise<void> => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
+      await work(item).catch((error: unknown) => {
+        waiting.length = 0;
+        throw error;
+      });
   };
   await Promise.all(Array.from({ length: atOnce }, hand));
 }

@@ -5,6 +5,7 @@
 import { accessSync, constants, readFileSync, realpathSync, type Stats, statfsSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Trouble } from "../core/errors.ts";
+import { refusedCode } from "../core/refused.ts";
 
 /** Kind, what it is, what to do. The text goes on after "database PATH". */
 export type Situation = readonly [kind: Trouble, what: string, hint: string];
@@ -28,7 +29,8 @@ export function diagnose(errno: number, message: string, path: string): Situatio
     const noRoom = outOfRoom(errno, path);
     if (noRoom !== null) return noRoom;
   }
-  return [PERM, READONLY, CANTOPEN, AUTH].includes(code) ? companionsDenied(path) : null;
+  if (![PERM, READONLY, CANTOPEN, AUTH].includes(code)) return null;
+  return isReadOnly(dirname(path)) ? ["permission", ": its file system is read-only", "mount it for writing"] : companionsDenied(path);
 }
 
 export const NAME_A_FILE = "name a file";
@@ -70,6 +72,16 @@ function isFull(directory: string): boolean {
     return free === 0 || (files > 0 && ffree === 0);
   } catch {
     return false;
+  }
+}
+
+/** Mounted so, or made so by the system after an error of the disk. */
+function isReadOnly(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return false;
+  } catch (error) {
+    return refusedCode(error) === "EROFS";
   }
 }
 

@@ -16,8 +16,21 @@ const IN_VAIN = 12;
 /** Violations of one shift that are told; a fault shows itself in thousands of images. */
 const ENOUGH = 50;
 
+/** A cut that is looked at has at least so many images. */
+const FEWEST = FATES.length + 2;
+
+/** Which cuts are looked at, where there are too many for all of them: evenly, and always the last, where everything was answered. */
+function cutsOf({ recording, shift, of, images }: Shift): ReadonlySet<number> {
+  const last = recording.changes.length;
+  const stride = Math.max(1, ((last + 1) * FEWEST) / (images * of));
+  const chosen = Array.from({ length: Math.floor(last / stride) + 1 }, (_, at) => Math.floor(at * stride));
+  return new Set([...new Set([...chosen, last])].filter((_, at) => at % of === shift));
+}
+
 /** The cuts of one worker, each with as many distinct images as its part allows. */
-export async function lookAt({ recording, shift, of, images, opened, seed, scratch }: Shift): Promise<Found> {
+export async function lookAt(shift: Shift): Promise<Found> {
+  const { recording, images, opened, seed, scratch } = shift;
+  const cuts = cutsOf(shift);
   const random = numbers(seed);
   const site = Site.make(scratch);
   mkdirSync(dirname(site.database), { recursive: true, mode: 0o700 });
@@ -28,10 +41,10 @@ export async function lookAt({ recording, shift, of, images, opened, seed, scrat
     const disk = new Disk(recording.given);
     for (const [cut, change] of [null, ...recording.changes].entries()) {
       if (change !== null) disk.change(change);
-      if (cut % of !== shift) continue;
+      if (!cuts.has(cut)) continue;
       const promised = promisedAt(recording.answers, cut);
       // What earlier cuts had no use for, because little was pending there, the later ones get.
-      const here = Math.max(FATES.length, (images - seen.size) / Math.max(1, Math.ceil((recording.changes.length - cut) / of)));
+      const here = Math.max(FEWEST, (images - seen.size) / [...cuts].filter((other) => other >= cut).length);
       for (let at = 0, vain = 0, fresh = 0; fresh < here && vain < IN_VAIN && at < here * 4 + FATES.length; at += 1) {
         const fate: Fate = FATES[at] ?? (random() < 0.15 ? "the first" : "some");
         const image = disk.image(fate, random);
@@ -52,10 +65,10 @@ export async function lookAt({ recording, shift, of, images, opened, seed, scrat
           found.push(...(await goesOn(site, promised)));
         }
         violations.push(...found.map((what) => `cut ${cut} (${told(change)}), ${fate}: ${what}`));
-        if (violations.length >= ENOUGH) return { images: seen.size, opened: openedNow, violations };
+        if (violations.length >= ENOUGH) return { cuts: cuts.size, images: seen.size, opened: openedNow, violations };
       }
     }
-    return { images: seen.size, opened: openedNow, violations };
+    return { cuts: cuts.size, images: seen.size, opened: openedNow, violations };
   } finally {
     site.remove();
   }

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import type { Part } from "./report.ts";
 import { record, type Recording, WORKLOADS } from "./workloads.ts";
 
-/** What one worker does: every `of`th cut of a recording. */
+/** What one worker does: every `of`th of the cuts of a recording that are looked at. */
 export interface Shift {
   readonly recording: Recording;
   readonly shift: number;
@@ -17,6 +17,8 @@ export interface Shift {
 }
 
 export interface Found {
+  /** Moments at which the power was lost. */
+  readonly cuts: number;
   /** Distinct ones. */
   readonly images: number;
   readonly opened: number;
@@ -38,8 +40,8 @@ export async function power(scratch: string, images: number): Promise<Omit<Part,
       ),
     );
     totals.recordings += 1;
-    totals.cuts += recording.changes.length + 1;
-    for (const { images, opened, violations: more } of found) {
+    for (const { cuts, images, opened, violations: more } of found) {
+      totals.cuts += cuts;
       totals.images += images;
       totals["of them opened by the program"] += opened;
       violations.push(...more.map((violation) => `${workload.name}, ${violation}`));

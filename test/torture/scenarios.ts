@@ -218,9 +218,85 @@ export const SCENARIOS: readonly Scenario[] = [
       return { ids, args: ["resume", "--to", "seat-1"], holds: heldOnce, mend: ["resume", "--all"] };
     },
   },
+  {
+    name: "retry by filter",
+    async prepare(site) {
+      const ids = await dead(site, 12);
+      return { ids, args: ["retry", "--all"], holds: counted("retry", (site) => moved(site, "operator_retry")) };
+    },
+  },
+  {
+    name: "cancel by filter",
+    async prepare(site) {
+      const ids = idsIn(await site.done(["enqueue", "--batch", "-"], { stdin: lines(12) }));
+      return { ids, args: ["cancel", "--kind", "ping"], holds: counted("cancel", (site) => moved(site, "cancelled")) };
+    },
+  },
+  {
+    name: "purge by filter",
+    async prepare(site) {
+      await dead(site, 200);
+      const ids = await enqueued(site, 1);
+      const purged = (site: Site): number => 200 - site.rows().filter(({ id }) => !ids.includes(id)).length;
+      return { ids, args: ["purge", "--status", "dead_letter"], holds: counted("purge", purged) };
+    },
+  },
+  {
+    name: "inbox run",
+    async prepare(site) {
+      const ids = await enqueued(site, 1);
+      const work = 'echo done >> "$HOME/handled"';
+      // No success without its work. The other way round is what a consumer must bear.
+      const holds = (site: Site): string[] =>
+        should(handled(site) > 0 || count(site, "dispatch_inbox WHERE done_at IS NOT NULL") === 0, "a success that nobody worked for");
+      return {
+        ids,
+        args: ["inbox", "run", ids[0] ?? "", "--", "/bin/sh", "-c", work],
+        holds,
+        again: (second, site) => [
+          ...should(second.code === 0, `again: exit ${second.code}, ${second.stderr.trim()}`),
+          ...should(count(site, "dispatch_inbox WHERE done_at IS NOT NULL") === 1, "its success is not recorded"),
+          ...should([1, 2].includes(handled(site)), `worked ${handled(site)} times`),
+        ],
+      };
+    },
+  },
   { name: "migrate", prepare: (site) => older(site, ["migrate"]) },
   { name: "an enqueue that brings the schema forward", prepare: (site) => older(site, [...ENQUEUE, "--dedup-key", "new"]) },
 ];
+
+/** Messages that have died. */
+async function dead(site: Site, count: number): Promise<string[]> {
+  const stdin = lines(count, () => ({ max_attempts: 1 }));
+  const ids = idsIn(await site.done(["enqueue", "--batch", "-"], { stdin }));
+  site.commandsEnd(1);
+  await site.run(["run", "--once"]);
+  site.commandsEnd(0);
+  return ids;
+}
+
+const moved = (site: Site, reason: string): number => count(site, `status_transitions WHERE reason_code LIKE '%.${reason}'`);
+
+/** A change by filter works in steps: after each its one audit row says how many were changed. */
+function counted(action: string, changed: (site: Site) => number): NonNullable<Stage["holds"]> {
+  return (site) => {
+    const audited = site.look(
+      (db) =>
+        db
+          .query<{ n: number | null }, []>(
+            `SELECT sum(json_extract(details, '$.changed')) AS n FROM admin_events WHERE action = 'dispatch.${action}'`,
+          )
+          .get()?.n ?? 0,
+    );
+    return should(audited === changed(site), `${changed(site)} changed, the audit row says ${audited}`);
+  };
+}
+
+/** How often the consumer's work was done. */
+function handled(site: Site): number {
+  const path = join(site.home, "handled");
+  return existsSync(path) ? readFileSync(path, "utf8").split("\n").length - 1 : 0;
+}
 
 /** An operator's change and its audit row are one. */
 function audited(action: string, changed: (row: { readonly reason_code: string }) => boolean): NonNullable<Stage["holds"]> {

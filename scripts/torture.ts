@@ -10,6 +10,7 @@ import { crashes } from "../test/torture/crashes.ts";
 import { disks } from "../test/torture/disks.ts";
 import { power } from "../test/torture/power.ts";
 import { lineOf, type Part, part, show } from "../test/torture/report.ts";
+import { races } from "../test/torture/races.ts";
 import { faketime } from "./faketime.ts";
 
 const root = join(import.meta.dir, "..");
@@ -30,6 +31,7 @@ const PARTS: Readonly<Record<string, (scratch: string) => Promise<Omit<Part, "na
   crash: (scratch) => crashes(scratch, quick ? { every: 20, randomly: 60, atOnce: 3 } : { every: 1, randomly: 500, atOnce: 3 }),
   disk: (scratch) => disks(scratch, quick ? { every: 20, atOnce: 3 } : { every: 1, atOnce: 3 }),
   power: (scratch) => power(scratch, quick ? 8_000 : 110_000),
+  race: (scratch) => races(scratch, quick ? { enqueues: 40, freezes: 2 } : { enqueues: 200, freezes: 8 }),
 };
 
 const missing = NEEDED.filter(([, there]) => !there);

@@ -9,6 +9,8 @@ import { judge } from "./crashes.ts";
 import type { Change } from "./disk.ts";
 import { answered } from "./disks.ts";
 import { lookAt } from "./images.ts";
+import { notesOf } from "./laws.ts";
+import { overlapping } from "./races.ts";
 import { lineOf, part } from "./report.ts";
 import { type Ended, Site } from "./site.ts";
 import type { Recording } from "./workloads.ts";
@@ -96,6 +98,13 @@ test("an answer on a broken disk is a code, a sentence and a way out, and an id 
     { code: null, signal: "SIGKILL", hung: true },
   ])
     expect({ wrong, caught: answered({ args }, ended(wrong)).length > 0 }).toEqual({ wrong, caught: true });
+});
+
+test("two commands of one dispatch at one time are caught, one after the other are not", () => {
+  const id = "f".repeat(32);
+  const notes = (text: string): string[] => overlapping(notesOf(text));
+  expect(notes(`start ${id} 1 7\nend ${id} 1 7 1\nstart ${id} 2 8\nend ${id} 2 8 0\n`)).toEqual([]);
+  expect(notes(`start ${id} 1 7\nstart ${id} 2 8\nend ${id} 1 7 1\nend ${id} 2 8 0\n`)).toEqual([`${id}: two commands at one time`]);
 });
 
 test("a part that cannot be done has failed", async () => {

@@ -5,8 +5,9 @@ import { hostClock } from "../../src/host.ts";
 import { clockAt } from "./clock.ts";
 import { broken, NOTHING, open } from "./laws.ts";
 import { numbers, type Part, together } from "./report.ts";
-import { type Scenario, SCENARIOS, type Stage } from "./scenarios.ts";
+import { type Scenario, SCENARIOS } from "./scenarios.ts";
 import { BINARY, idsIn, Site } from "./site.ts";
+import type { Stage } from "./stages.ts";
 import { killedBefore, type Point, pointsOf, watched } from "./strace.ts";
 
 export interface Effort {

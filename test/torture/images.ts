@@ -6,7 +6,7 @@ import { type Change, Disk, FATES, type Fate, type Image } from "./disk.ts";
 import { broken, open, type Promised } from "./laws.ts";
 import type { Found, Shift } from "./power.ts";
 import { numbers } from "./report.ts";
-import { migrated } from "./scenarios.ts";
+import { migrated } from "./stages.ts";
 import { settle } from "./crashes.ts";
 import { Site } from "./site.ts";
 import { promisedAt, type Recording } from "./workloads.ts";

@@ -120,7 +120,7 @@ async function freeze(scratch: string, secondEndsWith: number): Promise<string[]
     const found: string[] = [];
     if (second.code !== 0 || starts < 2) found.push(`nobody took over: exit ${second.code}, ${starts} commands`);
     if (code !== 0) found.push(`afterwards: exit ${code ?? "never"}`);
-    // A failed second attempt is due again, and the first runner may take it as any other: then it is a claim of its own.
+    // A failed second attempt is due again, and the first runner may take it like every other: then it is a claim of its own.
     if (secondEndsWith === 0 && JSON.stringify(site.rows()) !== before) found.push("it changed what was no longer its own");
     return [...found, ...(await settle(site)), ...lawful(site, ids)];
   } finally {

@@ -51,11 +51,6 @@ export class Disk {
     }
   }
 
-  /** How much a power loss now could take: pending changes of names and of bytes. */
-  get pending(): number {
-    return this.#pendingNames.length + this.#files().reduce((sum, { pending }) => sum + pending.length, 0);
-  }
-
   change(change: Change): void {
     switch (change.kind) {
       case "make":
@@ -102,10 +97,6 @@ export class Disk {
       image.set(path, edited(file.synced, survivors(file.pending, fate, random)));
     }
     return image;
-  }
-
-  #files(): File[] {
-    return [...new Set([...this.#names.values(), ...this.#syncedNames.values()])].filter((file) => file !== "directory");
   }
 
   #file(path: string): File | undefined {

@@ -39,6 +39,7 @@ function emit(out: string): void {
     noEmit: false,
     declaration: true,
     emitDeclarationOnly: true,
+    stripInternal: true,
     rootDir: join(root, "src"),
     outDir: out,
     typeRoots: [join(root, "node_modules/@types")],

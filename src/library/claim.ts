@@ -3,10 +3,10 @@ import type { Database } from "bun:sqlite";
 import type { Answer, Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
 import type { CheckedRequest } from "../core/request.ts";
-import { hostClock, hostEntropy, ownHolder } from "../host.ts";
 import { enqueueClaimed } from "../store/enqueue.ts";
 import type { Refusal } from "../store/claim.ts";
 import { onOurs } from "./handle.ts";
+import { HERE } from "./place.ts";
 
 export interface ClaimOptions {
   readonly claim: true;
@@ -33,15 +33,16 @@ const DEFAULT_LEASE_S = 15;
 const DEFAULT_PER_DESTINATION = 4;
 const LONGEST_LEASE_S = 86_400;
 
-export function enterClaimed(db: Database, request: CheckedRequest, options: ClaimOptions): ClaimedAnswer {
+/** Enters and claims, in the caller's transaction or one of its own. @internal */
+export function enterClaimed(db: Database, request: CheckedRequest, options: ClaimOptions, place = HERE): ClaimedAnswer {
   const { lease_seconds: leaseS = DEFAULT_LEASE_S, per_destination: perDestination = DEFAULT_PER_DESTINATION } = options;
   if (!(leaseS > 0 && leaseS <= LONGEST_LEASE_S))
     throw new OutboxError("data", `lease_seconds is not a number of seconds from above 0 to ${LONGEST_LEASE_S}`);
   if (!Number.isSafeInteger(perDestination) || perDestination < 1)
     throw new OutboxError("data", "per_destination is not a whole number, 1 or more");
-  const terms = { holder: ownHolder(), fallbackLeaseS: leaseS, kinds: new Map<string, number>(), perDestination, circuits: true };
+  const terms = { holder: place.holder(), fallbackLeaseS: leaseS, kinds: new Map<string, number>(), perDestination, circuits: true };
   return onOurs(db, () => {
-    const { answer, claim, refusal } = enqueueClaimed(db, request, { ...terms, now: hostClock.now() }, hostEntropy);
+    const { answer, claim, refusal } = enqueueClaimed(db, request, { ...terms, now: place.clock.now() }, place.entropy);
     return { ...answer, claim: claim === null ? null : { dispatch: claim, lease_seconds: leaseS }, refusal };
   });
 }

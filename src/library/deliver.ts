@@ -8,13 +8,13 @@ import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
 import { type Move, moveAfter } from "../core/lifecycle.ts";
 import type { Outcome, Report } from "../core/outcome.ts";
-import { hostClock, hostEntropy, ownHolder } from "../host.ts";
 import { noteSuccess } from "../store/gates.ts";
 import { byRef } from "../store/queries.ts";
 import { renew, settle } from "../store/transitions.ts";
 import type { Claim } from "./claim.ts";
 import { onOurs, reading } from "./handle.ts";
 import { bad, checkOptions, nameOf, signal } from "./input.ts";
+import { HERE, type Place } from "./place.ts";
 
 export interface HandlerInput {
   /** The row as it is delivered; `payload` is the envelope. */
@@ -53,7 +53,18 @@ export type Delivery =
  * is over (after the handler: it will be sent again)
  * @example await deliver(db, claim, async ({ dispatch, signal }) => { await post(dispatch.payload, signal); })
  */
-export async function deliver(db: Database, claim: Claim, handler: Handler, options: DeliverOptions = {}): Promise<Delivery> {
+export function deliver(db: Database, claim: Claim, handler: Handler, options: DeliverOptions = {}): Promise<Delivery> {
+  return deliverAt(HERE, db, claim, handler, options);
+}
+
+/** The same, in a process that is told. @internal */
+export async function deliverAt(
+  place: Place,
+  db: Database,
+  claim: Claim,
+  handler: Handler,
+  options: DeliverOptions = {},
+): Promise<Delivery> {
   if (typeof claim !== "object" || claim === null)
     throw bad(`the claim is ${nameOf(claim)}`, "deliver only what enqueue answered with a claim; refusal says why there is none");
   if (typeof handler !== "function") throw bad(`the handler is ${nameOf(handler)}, not a function`);
@@ -61,7 +72,7 @@ export async function deliver(db: Database, claim: Claim, handler: Handler, opti
   const { signal: asked } = options;
   if (db.inTransaction)
     throw new OutboxError("usage", "deliver stands in a transaction, so what it delivers is not committed", "call it after the commit");
-  const hold = { db, claim, endsAtMs: hostClock.monotonicMs() + claim.lease_seconds * 1_000 };
+  const hold = { place, db, claim, endsAtMs: place.clock.monotonicMs() + claim.lease_seconds * 1_000 };
   const dispatch = await insist(hold, () => begin(hold));
   if (dispatch === null) return { outcome: "not_ours" };
   if (asked?.aborted === true) {
@@ -73,7 +84,7 @@ export async function deliver(db: Database, claim: Claim, handler: Handler, opti
   asked?.addEventListener("abort", handOn);
   const ended = new AbortController();
   try {
-    const work = attempt(handler, { dispatch, signal: abort.signal });
+    const work = attempt(place, handler, { dispatch, signal: abort.signal });
     const first = await Promise.race([work, keepLease(hold, ended.signal)]);
     if (first === "lost") {
       abort.abort(new OutboxError("no", `the lease of dispatch ${dispatch.id} was lost`, "stop: somebody else may send it"));
@@ -88,6 +99,7 @@ export async function deliver(db: Database, claim: Claim, handler: Handler, opti
 }
 
 interface Hold {
+  readonly place: Place;
   readonly db: Database;
   readonly claim: Claim;
   /** When the lease ends, on the monotonic clock. */
@@ -100,13 +112,13 @@ interface Attempt {
 }
 
 /** Never rejects. */
-async function attempt(handler: Handler, input: HandlerInput): Promise<Attempt> {
-  const beganMs = hostClock.monotonicMs();
+async function attempt({ clock }: Place, handler: Handler, input: HandlerInput): Promise<Attempt> {
+  const beganMs = clock.monotonicMs();
   // No process was seen: neither exit code nor output.
   const report = (): Report => ({
     exit: null,
     signal: null,
-    durationMs: Math.round(hostClock.monotonicMs() - beganMs),
+    durationMs: Math.round(clock.monotonicMs() - beganMs),
     head: "",
     tail: "",
   });
@@ -134,17 +146,17 @@ function begin(hold: Hold): Dispatch | null {
 }
 
 function renewed(hold: Hold): boolean {
-  const { db, claim } = hold;
+  const { db, claim, place } = hold;
   const { seq, lock_token: lockToken } = claim.dispatch;
-  const kept = onOurs(db, () => renew(db, { seq, lockToken: lockToken ?? "" }, hostClock.now() + claim.lease_seconds));
-  if (kept) hold.endsAtMs = hostClock.monotonicMs() + claim.lease_seconds * 1_000;
+  const kept = onOurs(db, () => renew(db, { seq, lockToken: lockToken ?? "" }, place.clock.now() + claim.lease_seconds));
+  if (kept) hold.endsAtMs = place.clock.monotonicMs() + claim.lease_seconds * 1_000;
   return kept;
 }
 
 /** Renews every third of the lease until `ended`. Resolves only when the lease is lost, or could not be renewed until its end. */
 async function keepLease(hold: Hold, ended: AbortSignal): Promise<"lost"> {
   for (;;) {
-    await hostClock.sleep((hold.claim.lease_seconds * 1_000) / 3, ended);
+    await hold.place.clock.sleep((hold.claim.lease_seconds * 1_000) / 3, ended);
     if (ended.aborted) return new Promise(() => {});
     try {
       if (await insist(hold, () => renewed(hold), ended)) continue;
@@ -172,20 +184,21 @@ async function insist<T>(hold: Hold, work: () => T, ended?: AbortSignal): Promis
         throw new OutboxError("busy", "a transaction is open on the handle of a delivery", "commit it, or use a handle of its own");
       return work();
     } catch (error) {
-      const isOver = hostClock.monotonicMs() >= hold.endsAtMs || ended?.aborted === true;
+      const isOver = hold.place.clock.monotonicMs() >= hold.endsAtMs || ended?.aborted === true;
       if (isOver || !(error instanceof OutboxError) || error.kind !== "busy") throw error;
     }
-    await hostClock.sleep(PAUSE_MS, ended);
+    await hold.place.clock.sleep(PAUSE_MS, ended);
   }
 }
 
 /** Settles under the token. Null: it is no longer ours. */
-function write({ db, claim: { dispatch } }: Hold, outcome: Outcome): { readonly move: Move; readonly acked: boolean } | null {
+function write({ place, db, claim: { dispatch } }: Hold, outcome: Outcome): { readonly move: Move; readonly acked: boolean } | null {
   return onOurs(db, () => {
-    const now = hostClock.now();
-    const move = inWords(moveAfter(outcome, dispatch, { backoff: DEFAULT_BACKOFF, onConfigError: "wait" }, now, hostEntropy.random()));
+    const now = place.clock.now();
+    const policy = { backoff: DEFAULT_BACKOFF, onConfigError: "wait" } as const;
+    const move = inWords(moveAfter(outcome, dispatch, policy, now, place.entropy.random()));
     const held = { seq: dispatch.seq, attempt: dispatch.attempt, lockToken: dispatch.lock_token ?? "" };
-    const result = settle(db, held, move, now, ownHolder());
+    const result = settle(db, held, move, now, place.holder());
     // A failure of the program's own function says nothing of the command that a runner has for this destination.
     if (outcome.kind === "ok" && result !== "lost") noteSuccess(db, dispatch.deliver_to);
     return result === "lost" ? null : { move, acked: result === "acked" };

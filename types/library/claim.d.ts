@@ -1,7 +1,4 @@
-/** Entering a dispatch leased, for the program that enters it (ADR-003, dual dispatch). */
-import type { Database } from "bun:sqlite";
 import type { Answer, Dispatch } from "../core/dispatch.js";
-import type { CheckedRequest } from "../core/request.js";
 import type { Refusal } from "../store/claim.js";
 export interface ClaimOptions {
     readonly claim: true;
@@ -21,4 +18,3 @@ export interface ClaimedAnswer extends Answer {
     /** What was in its way; null when it was claimed. */
     readonly refusal: Refusal | "duplicate" | null;
 }
-export declare function enterClaimed(db: Database, request: CheckedRequest, options: ClaimOptions): ClaimedAnswer;

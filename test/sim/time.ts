@@ -9,6 +9,8 @@ interface Sleeper {
 export interface VirtualClock extends Clock {
   /** Sets the wall clock forward or back, by seconds; the monotonic one goes on. */
   step(seconds: number): void;
+  /** Time that goes by while code runs, in milliseconds. Nobody is woken by it. */
+  pass(ms: number): void;
   /** Runs something at a moment, in milliseconds from the beginning. */
   at(ms: number, action: () => void): void;
   /** Lets time pass until the work is done. Fails when nothing waits for time any more and the work goes on for ever. */
@@ -55,6 +57,9 @@ export function virtualClock(start: number): VirtualClock {
       }),
     step: (seconds) => {
       stepS += seconds;
+    },
+    pass: (ms) => {
+      nowMs += ms;
     },
     at: (ms, action) => void sleepUntil(ms, action),
     async until(work) {

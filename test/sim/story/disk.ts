@@ -1,0 +1,74 @@
+/** The database as one process has it: the one that all share, and what may go wrong between the two. */
+import type { Database } from "bun:sqlite";
+import type { Process } from "./process.ts";
+
+export interface Shared {
+  readonly db: Database;
+  /** How many commits changed something. */
+  commits: number;
+  /** Called after every transaction, and before each: nothing is written outside of one. */
+  readonly look: (by: Process, when: "before" | "after") => void;
+  /** Another process may have to know. */
+  readonly rang: (by: Process) => void;
+}
+
+/** As SQLite says it. */
+function sqliteError(errno: 5 | 10 | 13): Error {
+  const message = { 5: "database is locked", 10: "disk I/O error", 13: "database or disk is full" }[errno];
+  return Object.assign(new Error(message), { name: "SQLiteError", errno });
+}
+
+export function handleOf(shared: Shared, process: Process): Database {
+  const { db } = shared;
+  const changes = db.query<{ n: number }, []>("SELECT total_changes() AS n");
+  const total = (): number => changes.get()?.n ?? 0;
+  let own = 0;
+
+  const transact = <T>(begin: () => T, writes: boolean): T => {
+    if (db.inTransaction) return begin(); // inside that of a program
+    shared.look(process, "before");
+    const mishap = writes ? (process.mishaps.shift() ?? "none") : "none";
+    if (mishap !== "none") process.troubled();
+    if (mishap === "busy") throw sqliteError(5);
+    if (mishap === "lost") throw sqliteError(10);
+    const before = total();
+    let answer: T;
+    process.lookMs = mishap === "slow" ? 400 : 0;
+    try {
+      answer = mishap === "full" ? rolledBack(begin) : begin();
+    } finally {
+      process.lookMs = 0;
+      if (total() !== before && mishap !== "full") {
+        shared.commits += 1;
+        own += 1;
+        shared.rang(process);
+      }
+      shared.look(process, "after");
+    }
+    if (mishap === "kept") throw sqliteError(10);
+    return answer;
+  };
+  const rolledBack = <T>(begin: () => T): T =>
+    db.transaction((): T => {
+      begin();
+      throw sqliteError(13);
+    })();
+  const version = {
+    safeIntegers: () => version,
+    get: () => ({ data_version: shared.commits - own }),
+  };
+  return new Proxy(db, {
+    get(target, name) {
+      // A connection does not see its own commits as changes.
+      if (name === "query") return (sql: string) => (sql === "PRAGMA data_version" ? version : target.query(sql));
+      if (name === "transaction")
+        return (body: () => unknown) => ({
+          immediate: () => transact(() => target.transaction(body).immediate(), true),
+          deferred: () => transact(() => target.transaction(body).deferred(), false),
+        });
+      if (name === "close") return () => {}; // it belongs to the world
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,76 @@
+/** What must hold of the tables as they stand, whatever led to it. */
+import type { Database } from "bun:sqlite";
+import type { State } from "./state.ts";
+
+interface Standing {
+  readonly seq: number;
+  readonly status: string;
+  readonly token: string | null;
+}
+
+interface Told {
+  readonly previous_status: string | null;
+  readonly status: string;
+  readonly reason_code: string;
+  readonly created_at: number;
+}
+
+/**
+ * @param touched the rows that the last transaction moved
+ * @returns what is wrong; null when nothing is
+ */
+export function wrongWhole(db: Database, state: State, touched: ReadonlySet<number>): string | null {
+  return wrongRows(db, state) ?? wrongHistory(db, state, touched) ?? wrongCounters(db, state);
+}
+
+/** No row but those that are known, and each as it is known: nothing was lost, or changed unseen. */
+function wrongRows(db: Database, state: State): string | null {
+  const standing = db.query<Standing, []>("SELECT seq, status, lock_token AS token FROM dispatch_outbox").all();
+  if (standing.length !== state.rows.size) return `${state.rows.size} rows were committed, ${standing.length} are there`;
+  for (const { seq, status, token } of standing) {
+    const known = state.rows.get(seq);
+    if (known?.status !== status || known.lock_token !== token)
+      return `row ${seq} is ${status}, and was ${known?.status ?? "never entered"}`;
+  }
+  return null;
+}
+
+/** One history row a move, each beginning where the one before ended, the last one where the row is. */
+function wrongHistory(db: Database, state: State, touched: ReadonlySet<number>): string | null {
+  for (const seq of touched) {
+    const row = state.rows.get(seq);
+    if (row === undefined) continue;
+    const told = db
+      .query<Told, [string]>(
+        "SELECT previous_status, status, reason_code, created_at FROM status_transitions WHERE entity_id = ? ORDER BY id",
+      )
+      .all(row.id);
+    const moves = state.tallies.get(seq)?.moves ?? 0;
+    if (told.length !== moves) return `row ${seq} made ${moves} moves, its history tells ${told.length}`;
+    const broken = told.find(({ previous_status }, at) => previous_status !== (told[at - 1]?.status ?? null));
+    if (broken !== undefined) return `the history of row ${seq} is broken at ${broken.reason_code}`;
+    const last = told.at(-1);
+    if (last?.status !== row.status || last.reason_code !== row.reason_code || last.created_at !== row.updated_at)
+      return `row ${seq} is ${row.status} (${row.reason_code}), its history ends ${last?.status} (${last?.reason_code})`;
+  }
+  const orphans = db
+    .query<{ n: number }, []>("SELECT count(*) AS n FROM status_transitions WHERE entity_id NOT IN (SELECT id FROM dispatch_outbox)")
+    .get();
+  return orphans?.n === 0 ? null : `${orphans?.n} history rows belong to no row`;
+}
+
+/** The figures that are kept by trigger are those that counting gives. */
+function wrongCounters(db: Database, state: State): string | null {
+  const kept = db
+    .query<{ name: string; label: string; n: number }, []>("SELECT name, label, sum(n) AS n FROM dispatch_counters GROUP BY name, label")
+    .all();
+  const of = (name: string, label?: string): number =>
+    kept.filter((each) => each.name === name && (label ?? each.label) === each.label).reduce((sum, { n }) => sum + n, 0);
+  for (const status of ["pending", "delivering", "delivered", "acked", "dead_letter", "expired"]) {
+    const there = [...state.rows.values()].filter((row) => row.status === status).length;
+    if (of("dispatches", status) !== there) return `${there} rows are ${status}, ${of("dispatches", status)} are counted`;
+  }
+  const dead = [...state.rows.values()].filter(({ status }) => status === "dead_letter");
+  if (of("dead") !== dead.length) return `${dead.length} rows are dead, ${of("dead")} are counted by reason`;
+  return of("attempts") === state.attempts ? null : `${state.attempts} attempts ended, ${of("attempts")} are counted`;
+}

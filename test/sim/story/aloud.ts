@@ -1,15 +1,16 @@
 /** A story as it is printed: one line a deed, with the moment at which it is done. */
 import type { Act, Deed, Letter, Scope, Story } from "./words.ts";
 
-export function aloud({ steps, ending }: Story): string {
+export function aloud({ runners, steps, pauseMs, ending }: Story): string {
   let atMs = 0;
   const lines = steps.map(({ afterMs, deed }) => {
     atMs += afterMs;
     return `${(atMs / 1_000).toFixed(3).padStart(9)} s  ${line(deed)}`;
   });
   return [
+    `    first  ${runners} runners`,
     ...lines,
-    `       then  all faults stop; ${ending === "once" ? "`run --once`, again and again" : "one more runner"} until all is at its end`,
+    `${String(pauseMs / 1_000).padStart(3)} s later  all faults stop; ${ending === "once" ? "`run --once`, again and again" : "one more runner"} until all is at its end`,
   ].join("\n");
 }
 

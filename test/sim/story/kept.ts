@@ -3,6 +3,7 @@ import type { Story } from "./words.ts";
 
 export const KEPT: Readonly<Record<string, Story>> = {
   "a runner that waits for a clock that was set back lets other rows go first": {
+    runners: 0,
     steps: [
       {
         afterMs: 0,
@@ -12,6 +13,7 @@ export const KEPT: Readonly<Record<string, Story>> = {
       { afterMs: 50, deed: { do: "clock", seconds: -3600 } },
       { afterMs: 1_000, deed: { do: "enqueue", letter: { kind: "ping", to: "seat", max: 1 }, mishap: "none" } },
     ],
+    pauseMs: 0,
     ending: "once",
   },
 };

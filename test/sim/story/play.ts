@@ -2,6 +2,8 @@
 import type { Database } from "bun:sqlite";
 import type { Production } from "../production.ts";
 import { enqueue, type Living, now, once, program, runner } from "./cast.ts";
+import type { Row } from "./journal.ts";
+import type { Process } from "./process.ts";
 import { isOver } from "./state.ts";
 import { type Town, town } from "./town.ts";
 import type { Deed, Scope, Story } from "./words.ts";
@@ -11,6 +13,9 @@ const RUNNERS = 3;
 const REST_S = 1_200;
 /** How long a runner may take to end, in seconds: what it runs, and what it waits for. */
 const ENDS_S = 90;
+
+/** Runners that begin together would look at their clocks together for ever. */
+const APART_MS = 370;
 
 /** @throws what the judge found */
 export async function play(db: Database, production: Production, story: Story): Promise<void> {
@@ -24,22 +29,35 @@ export async function play(db: Database, production: Production, story: Story): 
   await clock.until(Promise.race([acts(place, story), judge.breach]));
 }
 
-async function acts(place: Town, { steps, ending }: Story): Promise<void> {
+async function acts(place: Town, { runners, steps, pauseMs, ending }: Story): Promise<void> {
   const cast: Living[] = [];
+  for (let started = 0; started < runners; started += 1) {
+    cast.push(runner(place, "forever"));
+    await place.clock.sleep(APART_MS);
+  }
   for (const { afterMs, deed } of steps) {
     if (afterMs > 0) await place.clock.sleep(afterMs);
     perform(place, cast, deed);
   }
+  await place.clock.sleep(pauseMs);
   await rest(place, cast, ending);
 }
 
 function perform(place: Town, cast: Living[], deed: Deed): void {
   const { clock, judge } = place;
   const alive = cast.filter(({ process }) => process.isAlive());
-  const one = (who: number): Living["process"] | undefined => alive[who % Math.max(1, alive.length)]?.process;
-  const ref = (row: number): { seq: number } => {
-    const all = [...judge.state.rows.keys()];
-    return { seq: all[row % Math.max(1, all.length)] ?? 0 };
+  /** One that has a command in hand, or any where none has. */
+  const one = (who: number): Process | undefined => {
+    const busy = alive.filter(({ process }) => judge.state.commands.some(({ by, endedMs }) => by === process && endedMs === null));
+    const from = busy.length > 0 ? busy : alive;
+    return from[who % Math.max(1, from.length)]?.process;
+  };
+  /** One of those of which it can be done, or any where there is none. */
+  const ref = (row: number, fits: (row: Row) => boolean): { seq: number } => {
+    const all = [...judge.state.rows.values()];
+    const fit = all.filter(fits);
+    const from = fit.length > 0 ? fit : all;
+    return { seq: from[row % Math.max(1, from.length)]?.seq ?? 0 };
   };
   const by = { actor: "anna", dryRun: false };
   const operate = (work: Parameters<typeof once>[1]): void => void once(place, work).catch((error: unknown) => judge.accuse(String(error)));
@@ -70,16 +88,31 @@ function perform(place: Town, cast: Living[], deed: Deed): void {
     case "clock":
       return place.setClock(deed.seconds);
     case "ack": {
-      const { seq } = ref(deed.row);
+      const { seq } = ref(deed.row, (row) => row.ack_token !== null && !isOver(row));
       const token = judge.state.rows.get(seq)?.ack_token ?? "";
       return operate((store) => store.ack({ seq }, deed.right ? token : "wrong"));
     }
     case "retry":
-      return operate((store) => store.retry(ref(deed.row), { ...by, dueInS: 0, expiresInS: deed.expiresS }));
+      return operate((store) =>
+        store.retry(
+          ref(deed.row, ({ status }) => status === "dead_letter" || status === "expired"),
+          { ...by, dueInS: 0, expiresInS: deed.expiresS },
+        ),
+      );
     case "cancel":
-      return operate((store) => store.cancel(ref(deed.row), by));
+      return operate((store) =>
+        store.cancel(
+          ref(deed.row, (row) => !isOver(row)),
+          by,
+        ),
+      );
     case "purge":
-      return operate((store) => store.purge(ref(deed.row), { ...by, force: deed.force }));
+      return operate((store) =>
+        store.purge(
+          ref(deed.row, () => true),
+          { ...by, force: deed.force },
+        ),
+      );
     case "hold":
       return operate((store) => store.hold(scopeOf(deed.scope), { actor: "anna", forS: deed.forS, note: null }));
     case "resume":

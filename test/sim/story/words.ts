@@ -69,7 +69,11 @@ export interface Step {
 }
 
 export interface Story {
+  /** How many runners there are at its beginning. */
+  readonly runners: number;
   readonly steps: readonly Step[];
+  /** From the last deed until all faults stop. */
+  readonly pauseMs: number;
   /** Who works off what is left in the end. */
   readonly ending: "once" | "forever";
 }

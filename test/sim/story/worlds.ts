@@ -16,6 +16,8 @@ export interface Worlds {
 
 export interface Failure {
   readonly story: Story;
+  /** Which of the seed's stories it is. */
+  readonly path: string;
   /** What the judge found, with its moment. */
   readonly found: string;
   /** Story and finding, to be read. */
@@ -25,22 +27,24 @@ export interface Failure {
 export interface WorldsTerms {
   readonly count: number;
   readonly seed: number;
+  /** Which of the seed's stories comes first, as `Failure` names it; the first unless given. */
+  readonly from?: string;
   /** Whether a story that goes wrong is made as short as can be. */
   readonly shorten: boolean;
 }
 
-export async function worlds(production: Production, { count, seed, shorten }: WorldsTerms): Promise<Worlds> {
+export async function worlds(production: Production, { count, seed, from, shorten }: WorldsTerms): Promise<Worlds> {
   const one = player(production);
   let played = 0;
   const property = fc.asyncProperty(stories, (story) => {
     played += 1;
     return one(story);
   });
-  const result = await fc.check(property, { numRuns: count, seed, endOnFailure: !shorten });
+  const result = await fc.check(property, { numRuns: count, seed, endOnFailure: !shorten, ...(from === undefined ? {} : { path: from }) });
   const [story] = result.counterexample ?? [];
   if (!result.failed || story === undefined) return { played: result.numRuns, failure: null };
   const found = result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance);
-  return { played: Math.min(played, result.numRuns), failure: { story, found, text: `${aloud(story)}\nand then, at ${found}` } };
+  return { played: Math.min(played, result.numRuns), failure: { story, path: result.counterexamplePath ?? "", found, text: `${aloud(story)}\nand then, at ${found}` } };
 }
 
 /** Plays stories one after the other on a database that is emptied in between, or made anew after one that went wrong. */

@@ -1,0 +1,404 @@
+/**
+ * Faults that the simulation must find: each a small change of the production code, made in a copy. A test of the tests; where the
+ * code has changed so that a text is not there any more, it says so, and the fault is written anew.
+ */
+export interface Fault {
+  /** What the changed code does wrong. */
+  readonly name: string;
+  /** In the named file under src/ this text, which must stand there once, becomes that one. */
+  readonly edits: readonly (readonly [file: string, text: string, becomes: string])[];
+  /** A seed whose stories find it soon. */
+  readonly seed: number;
+}
+
+const CLAIM = "store/claim.ts";
+const SETTLE = "store/transitions.ts";
+const TICK = "dispatcher/tick.ts";
+const FIRST_SCHEMA = "store/migrations/0001_outbox.sql";
+const TURNS = "store/migrations/0002_turns.sql";
+const FIGURES = "store/migrations/0003_figures.sql";
+
+export const FAULTS: readonly Fault[] = [
+  {
+    name: "an outcome is written whoever has the claim",
+    edits: [
+      [
+        SETTLE,
+        "metadata = $metadata\n     WHERE seq = $seq AND status = 'delivering' AND lock_token = $token`",
+        "metadata = $metadata\n     WHERE seq = $seq AND status = 'delivering'`",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "an outcome is written by id alone, whatever the status",
+    edits: [
+      [
+        SETTLE,
+        "metadata = $metadata\n     WHERE seq = $seq AND status = 'delivering' AND lock_token = $token`",
+        "metadata = $metadata\n     WHERE seq = $seq`",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a lease is renewed whoever has the claim",
+    edits: [
+      [
+        SETTLE,
+        "SET next_attempt_at = $until WHERE seq = $seq AND status = 'delivering' AND lock_token = $token",
+        "SET next_attempt_at = $until WHERE seq = $seq AND status = 'delivering'",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a claim does not ask whether the lease before it is over",
+    edits: [
+      [CLAIM, "const DUE = `o.next_attempt_at <= $due_by`;", "const DUE = `(o.status = 'delivering' OR o.next_attempt_at <= $due_by)`;"],
+      [
+        FIRST_SCHEMA,
+        "WHERE OLD.status = 'delivering' AND NEW.status IN ('delivering', 'expired') AND OLD.next_attempt_at > NEW.updated_at",
+        "WHERE 0",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "an attempt counts when it is settled, not when it is claimed",
+    edits: [
+      [CLAIM, "attempt = attempt + 1, lock_token", "lock_token"],
+      [SETTLE, "attempt = $attempt,", "attempt = $attempt + 1,"],
+      [
+        FIRST_SCHEMA,
+        "SELECT RAISE(ABORT, 'dispatch: the attempt number does not follow from the move')\n  WHERE NEW.attempt <> CASE",
+        "SELECT RAISE(ABORT, 'dispatch: the attempt number does not follow from the move')\n  WHERE 0 AND NEW.attempt <> CASE",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "an outcome's status and its due time are written in two transactions",
+    edits: [
+      [
+        "store/store.ts",
+        "exchange: (terms) => transact(() => exchange(db, terms, { clock, entropy })),",
+        `exchange: async (terms) => {
+      const exchanged = await transact(() => exchange(db, terms, { clock, entropy }));
+      const waiting = exchanged.settled.flatMap(({ move, result }, at) => (move.to === "pending" && result === "applied" ? [{ seq: terms.settle[at].claim.seq, due: move.nextAttemptAt }] : []));
+      if (waiting.length > 0) await transact(() => waiting.forEach((row) => db.query("UPDATE main.dispatch_outbox SET next_attempt_at = $due WHERE seq = $seq AND status = 'pending'").run(row)));
+      return exchanged;
+    },`,
+      ],
+      [
+        SETTLE,
+        "next_attempt_at = CASE WHEN $status = 'pending' AND expires_at < $next THEN expires_at ELSE $next END,",
+        "next_attempt_at = $now + 0 * $next,",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a claim that is not bound to a transaction",
+    edits: [
+      [
+        "store/store.ts",
+        "exchange: (terms) => transact(() => exchange(db, terms, { clock, entropy })),",
+        "exchange: async (terms) => exchange(db, terms, { clock, entropy }),",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "rows whose runner vanished are claimed again for ever",
+    edits: [
+      [
+        CLAIM,
+        "const LASTS = `o.attempt < o.max_attempts AND",
+        "const LASTS = `(o.attempt < o.max_attempts OR o.status = 'delivering') AND",
+      ],
+      [
+        CLAIM,
+        "WHERE o.${OURS} AND o.attempt >= o.max_attempts AND ${DUE}",
+        "WHERE o.${OURS} AND o.status = 'pending' AND o.attempt >= o.max_attempts AND ${DUE}",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "the order of a key is not asked in the claim",
+    edits: [
+      [
+        TURNS,
+        "p.status IN ('pending', 'delivering') AND p.seq < o.seq\n     ORDER BY p.seq LIMIT 1) AS waits_for",
+        "p.status IN ('pending', 'delivering') AND p.seq < o.seq AND p.attempt < 0\n     ORDER BY p.seq LIMIT 1) AS waits_for",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a row that was brought back starts beside a younger one of its key",
+    edits: [
+      [
+        CLAIM,
+        "p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq <> o.seq",
+        "p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq < o.seq",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a destination's limit does not see the claims of its own batch",
+    edits: [
+      [
+        CLAIM,
+        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)",
+        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now AND f.updated_at < $now)",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "rows of dead runners fill their destination",
+    edits: [
+      [
+        CLAIM,
+        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)",
+        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now - 1e9)",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "an expiry is asked only where rows are ended",
+    edits: [
+      [
+        CLAIM,
+        "const LASTS = `o.attempt < o.max_attempts AND (o.expires_at IS NULL OR o.expires_at > $now)`;",
+        "const LASTS = `o.attempt < o.max_attempts`;",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "an open circuit has a probe for each runner",
+    edits: [
+      [
+        CLAIM,
+        "AND f.next_attempt_at > $now)\n  < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;",
+        "AND f.next_attempt_at > $now AND (d.open_until IS NULL OR f.holder = $holder))\n  < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;",
+      ],
+      [CLAIM, "return { per_destination: terms.perDestination,", "return { holder: terms.holder, per_destination: terms.perDestination,"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "an open circuit lets everything through after its cooldown",
+    edits: [
+      [CLAIM, "CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;", "$per_destination + 0 * $circuits`;"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a probe whose runner vanished is never given up",
+    edits: [[CLAIM, "AND f.next_attempt_at > $now)\n  < CASE", "AND (d.open_until IS NOT NULL OR f.next_attempt_at > $now))\n  < CASE"]],
+    seed: 1,
+  },
+  {
+    name: "no circuit opens",
+    edits: [
+      [
+        "store/gates.ts",
+        "WHEN failures + 1 >= $limit OR open_until IS NOT NULL THEN $now + $cooldown END\n",
+        "WHEN failures < 0 * $limit THEN $now + $cooldown END\n",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "leases are not renewed",
+    edits: [[TICK, "const renew = leases.due();", "const renew = leases.due().slice(99);"]],
+    seed: 1,
+  },
+  {
+    name: "a stale claim starts without asking whether it is still ours",
+    edits: [[TICK, "const STALE_CLAIM_S = 1;", "const STALE_CLAIM_S = 1e9;"]],
+    seed: 1,
+  },
+  {
+    name: "a success is lost where the consumer was faster",
+    edits: [[SETTLE, `return status === "acked" ? "acked" : "lost";`, `return status === "none" ? "acked" : "lost";`]],
+    seed: 1,
+  },
+  {
+    name: "a row is cancelled while its command runs",
+    edits: [
+      [
+        "store/operator.ts",
+        '  if (isLive(row, terms.now)) return { outcome: "live", row };\n  if (row.status !== "pending"',
+        '  if (row.status !== "pending"',
+      ],
+      ["store/operator.ts", "(status = 'delivering' AND next_attempt_at <= $now))", "status = 'delivering')"],
+      [
+        FIRST_SCHEMA,
+        "NEW.status IN ('delivering', 'expired') AND OLD.next_attempt_at",
+        "NEW.status IN ('delivering') AND OLD.next_attempt_at",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a row is purged while its command runs, and nobody insisted",
+    edits: [
+      ["store/operator.ts", "if (isLive(row, terms.now) && terms.force !== true)", "if (isLive(row, terms.now) && terms.force === null)"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a purge leaves no audit row",
+    edits: [
+      ["store/operator.ts", 'record(db, terms, "dispatch.purge", row, {', "void ({"],
+      ["store/operator.ts", "    forced: terms.force === true,\n  });", "    forced: terms.force === true,\n  });"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a purge leaves the history",
+    edits: [
+      [
+        "store/operator.ts",
+        "DELETE FROM main.status_transitions WHERE entity_id = $id AND",
+        "DELETE FROM main.status_transitions WHERE entity_id = $id AND id < 0 AND",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a hold is not asked in the claim",
+    edits: [
+      [
+        TURNS,
+        "(SELECT h.id FROM dispatch_holds h\n     WHERE (h.deliver_to",
+        "(SELECT h.id FROM dispatch_holds h\n     WHERE h.id < 0 AND (h.deliver_to",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a hold of a kind holds nothing that comes later",
+    edits: [
+      [
+        TURNS,
+        "WHEN NEW.ordering_key IS NOT NULL OR NEW.ready = 0 OR EXISTS (SELECT 1 FROM dispatch_holds) BEGIN",
+        "WHEN NEW.ordering_key IS NOT NULL OR NEW.ready = 0 BEGIN",
+      ],
+      [CLAIM, "const ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;", "const ITS_TURN = `o.ready`;"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a claim that is given back costs an attempt",
+    edits: [
+      ["core/lifecycle.ts", "    attempt: claim.attempt - 1,", "    attempt: claim.attempt,"],
+      [
+        FIRST_SCHEMA,
+        "IN ('dispatch.pending.released', 'dispatch.pending.config_fault') THEN OLD.attempt - 1",
+        "IN ('dispatch.pending.released', 'dispatch.pending.config_fault') THEN NEW.attempt",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a fault of the configuration is a failed attempt",
+    edits: [["core/lifecycle.ts", `return policy.onConfigError === "fail"`, `return policy.onConfigError !== null`]],
+    seed: 1,
+  },
+  {
+    name: "outcomes that a lock kept from being written are dropped",
+    edits: [
+      [
+        TICK,
+        '    crew.finished.unshift(...batch);\n    return { result: "trouble", error: exchanged };',
+        '    return { result: "trouble", error: exchanged };',
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a message that a lock kept from being settled is sent again by its own runner",
+    edits: [
+      [CLAIM, "const NOT_IN_HAND = `($in_hand IS NULL OR", "const NOT_IN_HAND = `($in_hand IS NOT NULL OR $in_hand IS NULL OR"],
+      [
+        CLAIM,
+        "const ABANDONED = `(o.status = 'pending' OR",
+        "const ABANDONED = `($alive IS NULL OR $alive IS NOT NULL OR o.status = 'pending' OR",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "two that ask for one dedup key at once are both told that they were first",
+    edits: [
+      ["store/enqueue.ts", "const first = request.dedup_key === null ? null : byDedupKey(db, request.dedup_key);", "const first = null;"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "the history trigger is not there",
+    edits: [
+      [
+        FIRST_SCHEMA,
+        "CREATE TRIGGER main.dispatch_moves\nAFTER UPDATE OF status,",
+        "CREATE TRIGGER main.dispatch_moves\nAFTER UPDATE OF seq,",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "what is swept leaves no audit row",
+    edits: [
+      [
+        "store/retention.ts",
+        "const auditId = removed.length === 0 ? terms.auditId : account(db, removed, terms);",
+        "const auditId = removed.length < 1e9 ? terms.auditId : account(db, removed, terms);",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a sweep does not ask how old a row is",
+    edits: [["store/retention.ts", "removeOldest(db, status, terms.now - keptS)", "removeOldest(db, status, terms.now + keptS)"]],
+    seed: 1,
+  },
+  {
+    name: "a counter is not kept when rows are deleted",
+    edits: [
+      [
+        FIGURES,
+        "UPDATE dispatch_counters SET n = n - 1 WHERE name = 'dispatches'",
+        "UPDATE dispatch_counters SET n = n - 0 WHERE name = 'dispatches'",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a program's function runs although its claim was rolled back",
+    edits: [
+      [
+        "library/deliver.ts",
+        '  if (row === null || row.status !== "delivering" || row.lock_token !== claim.dispatch.lock_token) return null;\n  if (begun.has(claim) || !renewed(hold)) return null;',
+        "  if (begun.has(claim)) return null;",
+      ],
+      ["library/deliver.ts", "  begun.add(claim);\n  return row;", "  begun.add(claim);\n  return row ?? claim.dispatch;"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "a runner that is told to stop goes without writing what it knows",
+    edits: [
+      ["dispatcher/trouble.ts", "const LAST_SETTLE_MS = 5_000;", "const LAST_SETTLE_MS = 0;"],
+      ["dispatcher/sources.ts", "isDone: () => hands.running() === 0 && unwritten().length === 0,", "isDone: () => hands.running() === 0,"],
+    ],
+    seed: 1,
+  },
+];

@@ -1,0 +1,25 @@
+/** Plants a fault in a copy of the sources. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Fault } from "./faults.ts";
+
+const SRC = join(import.meta.dir, "../../../src");
+/** What a world runs; the other rooms are not copied. */
+const ROOMS = ["core", "dispatcher", "library", "store", "transport", "host.ts"];
+
+/**
+ * A directory with the changed sources, which is removed when the test ends: `using copy = plant(fault)`.
+ * @throws Error when a text that the fault replaces does not stand in its file exactly once
+ */
+export function plant({ edits }: Pick<Fault, "edits">): { readonly src: string; [Symbol.dispose](): void } {
+  const src = mkdtempSync(join(tmpdir(), "outbox-planted-"));
+  for (const room of ROOMS) cpSync(join(SRC, room), join(src, room), { recursive: true });
+  for (const [file, text, becomes] of edits) {
+    const path = join(src, file);
+    const parts = readFileSync(path, "utf8").split(text);
+    if (parts.length !== 2) throw new Error(`${file} has this ${parts.length - 1} times, not once: ${text}`);
+    writeFileSync(path, parts.join(becomes));
+  }
+  return { src, [Symbol.dispose]: () => rmSync(src, { recursive: true, force: true }) };
+}

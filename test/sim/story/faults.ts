@@ -7,9 +7,12 @@ export interface Fault {
   readonly name: string;
   /** In the named file under src/ this text, which must stand there once, becomes that one. */
   readonly edits: readonly (readonly [file: string, text: string, becomes: string])[];
-  /** A seed whose stories find it soon. */
-  readonly seed: number;
+  /** Which story of the seed finds it. */
+  readonly story: string;
 }
+
+/** The seed of all their stories. */
+export const SEED = 1;
 
 const CLAIM = "store/claim.ts";
 const SETTLE = "store/transitions.ts";
@@ -28,7 +31,7 @@ export const FAULTS: readonly Fault[] = [
         "metadata = $metadata\n     WHERE seq = $seq AND status = 'delivering'`",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "an outcome is written by id alone, whatever the status",
@@ -39,7 +42,7 @@ export const FAULTS: readonly Fault[] = [
         "metadata = $metadata\n     WHERE seq = $seq`",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a lease is renewed whoever has the claim",
@@ -50,7 +53,7 @@ export const FAULTS: readonly Fault[] = [
         "SET next_attempt_at = $until WHERE seq = $seq AND status = 'delivering'",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a claim does not ask whether the lease before it is over",
@@ -62,7 +65,7 @@ export const FAULTS: readonly Fault[] = [
         "WHERE 0",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "an attempt counts when it is settled, not when it is claimed",
@@ -75,7 +78,7 @@ export const FAULTS: readonly Fault[] = [
         "SELECT RAISE(ABORT, 'dispatch: the attempt number does not follow from the move')\n  WHERE 0 AND NEW.attempt <> CASE",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "an outcome's status and its due time are written in two transactions",
@@ -96,7 +99,7 @@ export const FAULTS: readonly Fault[] = [
         "next_attempt_at = $now + 0 * $next,",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a claim that is not bound to a transaction",
@@ -107,7 +110,7 @@ export const FAULTS: readonly Fault[] = [
         "exchange: async (terms) => exchange(db, terms, { clock, entropy }),",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "rows whose runner vanished are claimed again for ever",
@@ -123,7 +126,7 @@ export const FAULTS: readonly Fault[] = [
         "WHERE o.${OURS} AND o.status = 'pending' AND o.attempt >= o.max_attempts AND ${DUE}",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "the order of a key is not asked in the claim",
@@ -134,7 +137,7 @@ export const FAULTS: readonly Fault[] = [
         "p.status IN ('pending', 'delivering') AND p.seq < o.seq AND p.attempt < 0\n     ORDER BY p.seq LIMIT 1) AS waits_for",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a row that was brought back starts beside a younger one of its key",
@@ -145,7 +148,7 @@ export const FAULTS: readonly Fault[] = [
         "p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq < o.seq",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a destination's limit does not see the claims of its own batch",
@@ -156,7 +159,7 @@ export const FAULTS: readonly Fault[] = [
         "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now AND f.updated_at < $now)",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "rows of dead runners fill their destination",
@@ -167,7 +170,7 @@ export const FAULTS: readonly Fault[] = [
         "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now - 1e9)",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "an expiry is asked only where rows are ended",
@@ -178,7 +181,7 @@ export const FAULTS: readonly Fault[] = [
         "const LASTS = `o.attempt < o.max_attempts`;",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "an open circuit has a probe for each runner",
@@ -190,19 +193,19 @@ export const FAULTS: readonly Fault[] = [
       ],
       [CLAIM, "return { per_destination: terms.perDestination,", "return { holder: terms.holder, per_destination: terms.perDestination,"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "an open circuit lets everything through after its cooldown",
     edits: [
       [CLAIM, "CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;", "$per_destination + 0 * $circuits`;"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a probe whose runner vanished is never given up",
     edits: [[CLAIM, "AND f.next_attempt_at > $now)\n  < CASE", "AND (d.open_until IS NOT NULL OR f.next_attempt_at > $now))\n  < CASE"]],
-    seed: 1,
+    story: "0",
   },
   {
     name: "no circuit opens",
@@ -213,22 +216,22 @@ export const FAULTS: readonly Fault[] = [
         "WHEN failures < 0 * $limit THEN $now + $cooldown END\n",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "leases are not renewed",
     edits: [[TICK, "const renew = leases.due();", "const renew = leases.due().slice(99);"]],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a stale claim starts without asking whether it is still ours",
     edits: [[TICK, "const STALE_CLAIM_S = 1;", "const STALE_CLAIM_S = 1e9;"]],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a success is lost where the consumer was faster",
     edits: [[SETTLE, `return status === "acked" ? "acked" : "lost";`, `return status === "none" ? "acked" : "lost";`]],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a row is cancelled while its command runs",
@@ -245,14 +248,14 @@ export const FAULTS: readonly Fault[] = [
         "NEW.status IN ('delivering') AND OLD.next_attempt_at",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a row is purged while its command runs, and nobody insisted",
     edits: [
       ["store/operator.ts", "if (isLive(row, terms.now) && terms.force !== true)", "if (isLive(row, terms.now) && terms.force === null)"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a purge leaves no audit row",
@@ -260,7 +263,7 @@ export const FAULTS: readonly Fault[] = [
       ["store/operator.ts", 'record(db, terms, "dispatch.purge", row, {', "void ({"],
       ["store/operator.ts", "    forced: terms.force === true,\n  });", "    forced: terms.force === true,\n  });"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a purge leaves the history",
@@ -271,7 +274,7 @@ export const FAULTS: readonly Fault[] = [
         "DELETE FROM main.status_transitions WHERE entity_id = $id AND id < 0 AND",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a hold is not asked in the claim",
@@ -282,7 +285,7 @@ export const FAULTS: readonly Fault[] = [
         "(SELECT h.id FROM dispatch_holds h\n     WHERE h.id < 0 AND (h.deliver_to",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a hold of a kind holds nothing that comes later",
@@ -294,7 +297,7 @@ export const FAULTS: readonly Fault[] = [
       ],
       [CLAIM, "const ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;", "const ITS_TURN = `o.ready`;"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a claim that is given back costs an attempt",
@@ -306,12 +309,12 @@ export const FAULTS: readonly Fault[] = [
         "IN ('dispatch.pending.released', 'dispatch.pending.config_fault') THEN NEW.attempt",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a fault of the configuration is a failed attempt",
     edits: [["core/lifecycle.ts", `return policy.onConfigError === "fail"`, `return policy.onConfigError !== null`]],
-    seed: 1,
+    story: "0",
   },
   {
     name: "outcomes that a lock kept from being written are dropped",
@@ -322,7 +325,7 @@ export const FAULTS: readonly Fault[] = [
         '    return { result: "trouble", error: exchanged };',
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a message that a lock kept from being settled is sent again by its own runner",
@@ -334,14 +337,14 @@ export const FAULTS: readonly Fault[] = [
         "const ABANDONED = `($alive IS NULL OR $alive IS NOT NULL OR o.status = 'pending' OR",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "two that ask for one dedup key at once are both told that they were first",
     edits: [
       ["store/enqueue.ts", "const first = request.dedup_key === null ? null : byDedupKey(db, request.dedup_key);", "const first = null;"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "the history trigger is not there",
@@ -352,7 +355,7 @@ export const FAULTS: readonly Fault[] = [
         "CREATE TRIGGER main.dispatch_moves\nAFTER UPDATE OF seq,",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "what is swept leaves no audit row",
@@ -363,12 +366,12 @@ export const FAULTS: readonly Fault[] = [
         "const auditId = removed.length < 1e9 ? terms.auditId : account(db, removed, terms);",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a sweep does not ask how old a row is",
     edits: [["store/retention.ts", "removeOldest(db, status, terms.now - keptS)", "removeOldest(db, status, terms.now + keptS)"]],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a counter is not kept when rows are deleted",
@@ -379,7 +382,7 @@ export const FAULTS: readonly Fault[] = [
         "UPDATE dispatch_counters SET n = n - 0 WHERE name = 'dispatches'",
       ],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a program's function runs although its claim was rolled back",
@@ -391,7 +394,7 @@ export const FAULTS: readonly Fault[] = [
       ],
       ["library/deliver.ts", "  begun.add(claim);\n  return row;", "  begun.add(claim);\n  return row ?? claim.dispatch;"],
     ],
-    seed: 1,
+    story: "0",
   },
   {
     name: "a runner that is told to stop goes without writing what it knows",
@@ -399,6 +402,6 @@ export const FAULTS: readonly Fault[] = [
       ["dispatcher/trouble.ts", "const LAST_SETTLE_MS = 5_000;", "const LAST_SETTLE_MS = 0;"],
       ["dispatcher/sources.ts", "isDone: () => hands.running() === 0 && unwritten().length === 0,", "isDone: () => hands.running() === 0,"],
     ],
-    seed: 1,
+    story: "0",
   },
 ];

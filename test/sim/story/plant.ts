@@ -9,10 +9,10 @@ const SRC = join(import.meta.dir, "../../../src");
 const ROOMS = ["core", "dispatcher", "library", "store", "transport", "host.ts"];
 
 /**
- * A directory with the changed sources, which is removed when the test ends: `using copy = plant(fault)`.
+ * A directory with the changed sources, which is removed when the test ends: `using copy = plant(fault.edits)`.
  * @throws Error when a text that the fault replaces does not stand in its file exactly once
  */
-export function plant({ edits }: Pick<Fault, "edits">): { readonly src: string; [Symbol.dispose](): void } {
+export function plant(edits: Fault["edits"]): { readonly src: string; [Symbol.dispose](): void } {
   const src = mkdtempSync(join(tmpdir(), "outbox-planted-"));
   for (const room of ROOMS) cpSync(join(SRC, room), join(src, room), { recursive: true });
   for (const [file, text, becomes] of edits) {

@@ -44,7 +44,10 @@ export async function worlds(production: Production, { count, seed, from, shorte
   const [story] = result.counterexample ?? [];
   if (!result.failed || story === undefined) return { played: result.numRuns, failure: null };
   const found = result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance);
-  return { played: Math.min(played, result.numRuns), failure: { story, path: result.counterexamplePath ?? "", found, text: `${aloud(story)}\nand then, at ${found}` } };
+  return {
+    played: Math.min(played, result.numRuns),
+    failure: { story, path: result.counterexamplePath ?? "", found, text: `${aloud(story)}\nand then, at ${found}` },
+  };
 }
 
 /** Plays stories one after the other on a database that is emptied in between, or made anew after one that went wrong. */

@@ -6,7 +6,7 @@ const SRC = join(import.meta.dir, "../../src");
 /** @param src directory of the sources; every module is loaded from there */
 export async function production(src = SRC) {
   const load = <T>(path: string): Promise<T> => import(join(src, path)) as Promise<T>;
-  const [run, inline, store, migrate, request, claim, deliver] = await Promise.all([
+  const [run, inline, store, migrate, request, claim, deliver, inbox] = await Promise.all([
     load<typeof import("../../src/dispatcher/run.ts")>("dispatcher/run.ts"),
     load<typeof import("../../src/dispatcher/inline.ts")>("dispatcher/inline.ts"),
     load<typeof import("../../src/store/store.ts")>("store/store.ts"),
@@ -14,6 +14,7 @@ export async function production(src = SRC) {
     load<typeof import("../../src/core/request.ts")>("core/request.ts"),
     load<typeof import("../../src/library/claim.ts")>("library/claim.ts"),
     load<typeof import("../../src/library/deliver.ts")>("library/deliver.ts"),
+    load<typeof import("../../src/store/inbox.ts")>("store/inbox.ts"),
   ]);
   const { runOnce, runForever } = run;
   const { runClaim } = inline;
@@ -22,7 +23,18 @@ export async function production(src = SRC) {
   const { checkRequest } = request;
   const { enterClaimed } = claim;
   const { deliverAt } = deliver;
-  return { runOnce, runForever, runClaim, createStore, install, checkRequest, enterClaimed, deliverAt } as const;
+  const { begin, complete, abandon } = inbox;
+  return {
+    runOnce,
+    runForever,
+    runClaim,
+    createStore,
+    install,
+    checkRequest,
+    enterClaimed,
+    deliverAt,
+    inbox: { begin, complete, abandon },
+  } as const;
 }
 
 export type Production = Awaited<ReturnType<typeof production>>;

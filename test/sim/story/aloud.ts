@@ -44,6 +44,10 @@ function line(deed: Deed): string {
       return `an operator cancels row ${deed.row}`;
     case "purge":
       return `an operator purges row ${deed.row}${deed.force ? ", with force" : ""}`;
+    case "change many":
+      return `an operator does this to all${deed.to === null ? "" : ` to ${deed.to}`}: ${deed.verb}`;
+    case "handle":
+      return `a consumer begins row ${deed.row} in its inbox, and ${deed.ends}s it ${deed.ms} ms later`;
     case "hold":
       return `an operator holds ${scope(deed.scope)}${deed.forS === null ? "" : ` for ${deed.forS} s`}`;
     case "resume":

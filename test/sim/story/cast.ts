@@ -148,6 +148,37 @@ export function program(town: Town, letter: Letter, leaseS: number, rollback: bo
   return living(town, process, work().catch(excused));
 }
 
+/** A consumer that handles each message once. It keeps the right to complete in its own hands only. */
+export function consumer(town: Town, id: string, { ms, ends }: { readonly ms: number; readonly ends: "complete" | "abandon" }): Living {
+  const process = town.spawn();
+  const { inbox } = town.production;
+  const { processes } = town.judge.state;
+  const db = town.handle(process);
+  const transact = async <T>(body: () => T): Promise<T> => {
+    await process.cross(undefined);
+    return process.cross(db.transaction(body).immediate());
+  };
+  const work = async (): Promise<void> => {
+    const terms = {
+      holder: process.name,
+      standing: (holder: string) => (processes.get(holder)?.isAlive() === true ? "alive" : "gone"),
+    } as const;
+    const begun = await transact(() =>
+      inbox.begin(db, { consumer: "anna", id }, { ...terms, now: process.clock.now(), token: town.entropy.token() }),
+    );
+    if (begun.outcome !== "begun") return;
+    await process.clock.sleep(ms);
+    await transact(() => (ends === "complete" ? inbox.complete(db, begun.claim, process.clock.now()) : inbox.abandon(db, begun.claim)));
+  };
+  return living(
+    town,
+    process,
+    work().catch((error: unknown) => {
+      if (!(error instanceof Error && error.name === "SQLiteError")) throw error;
+    }),
+  );
+}
+
 /** A command that does one thing: an operator's, a consumer's. */
 export async function once(town: Town, work: (store: Store) => Promise<unknown>): Promise<void> {
   const process = town.spawn();

@@ -15,6 +15,8 @@ export interface Fault {
 export const SEED = 1;
 
 const CLAIM = "store/claim.ts";
+const GUARDS = "store/guards.ts";
+const OPERATOR = "store/operator.ts";
 const SETTLE = "store/transitions.ts";
 const TICK = "dispatcher/tick.ts";
 const FIRST_SCHEMA = "store/migrations/0001_outbox.sql";
@@ -58,11 +60,11 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "a claim does not ask whether the lease before it is over",
     edits: [
-      [CLAIM, "const DUE = `o.next_attempt_at <= $due_by`;", "const DUE = `(o.status = 'delivering' OR o.next_attempt_at <= $due_by)`;"],
+      [GUARDS, "DUE = `o.next_attempt_at <= $due_by`;", "DUE = `(o.status = 'delivering' OR o.next_attempt_at <= $due_by)`;"],
       [
         FIRST_SCHEMA,
-        "WHERE OLD.status = 'delivering' AND NEW.status IN ('delivering', 'expired') AND OLD.next_attempt_at > NEW.updated_at",
-        "WHERE 0",
+        "NEW.status IN ('delivering', 'expired') AND OLD.next_attempt_at",
+        "NEW.status IN ('expired') AND OLD.next_attempt_at",
       ],
     ],
     story: "0",
@@ -115,16 +117,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "rows whose runner vanished are claimed again for ever",
     edits: [
-      [
-        CLAIM,
-        "const LASTS = `o.attempt < o.max_attempts AND",
-        "const LASTS = `(o.attempt < o.max_attempts OR o.status = 'delivering') AND",
-      ],
-      [
-        CLAIM,
-        "WHERE o.${OURS} AND o.attempt >= o.max_attempts AND ${DUE}",
-        "WHERE o.${OURS} AND o.status = 'pending' AND o.attempt >= o.max_attempts AND ${DUE}",
-      ],
+      [GUARDS, "LASTS = `o.attempt < o.max_attempts AND", "LASTS = `(o.attempt < o.max_attempts OR o.status = 'delivering') AND"],
+      [CLAIM, "o.attempt >= o.max_attempts AND ${DUE}", "o.status = 'pending' AND o.attempt >= o.max_attempts AND ${DUE}"],
     ],
     story: "0",
   },
@@ -141,22 +135,16 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "a row that was brought back starts beside a younger one of its key",
-    edits: [
-      [
-        CLAIM,
-        "p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq <> o.seq",
-        "p.status = 'delivering' AND p.ordering_key IS NOT NULL AND p.next_attempt_at > $now AND p.seq < o.seq",
-      ],
-    ],
+    edits: [[GUARDS, "p.next_attempt_at > $now AND p.seq <> o.seq", "p.next_attempt_at > $now AND p.seq < o.seq"]],
     story: "0",
   },
   {
     name: "a destination's limit does not see the claims of its own batch",
     edits: [
       [
-        CLAIM,
-        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)",
-        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now AND f.updated_at < $now)",
+        GUARDS,
+        "ROOM = `${LIVE}",
+        "ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now AND f.updated_at < $now)",
       ],
     ],
     story: "0",
@@ -165,46 +153,46 @@ export const FAULTS: readonly Fault[] = [
     name: "rows of dead runners fill their destination",
     edits: [
       [
-        CLAIM,
-        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now)",
-        "const ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight\n  WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now - 1e9)",
+        GUARDS,
+        "ROOM = `${LIVE}",
+        "ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now - 1e9)",
       ],
     ],
     story: "0",
   },
   {
     name: "an expiry is asked only where rows are ended",
-    edits: [
-      [
-        CLAIM,
-        "const LASTS = `o.attempt < o.max_attempts AND (o.expires_at IS NULL OR o.expires_at > $now)`;",
-        "const LASTS = `o.attempt < o.max_attempts`;",
-      ],
-    ],
+    edits: [[GUARDS, " AND (o.expires_at IS NULL OR o.expires_at > $now)`;", "`;"]],
     story: "0",
   },
   {
     name: "an open circuit has a probe for each runner",
     edits: [
       [
-        CLAIM,
-        "AND f.next_attempt_at > $now)\n  < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;",
-        "AND f.next_attempt_at > $now AND (d.open_until IS NULL OR f.holder = $holder))\n  < CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;",
+        GUARDS,
+        "ROOM = `${LIVE}",
+        "ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now AND (d.open_until IS NULL OR f.holder = $holder))",
       ],
-      [CLAIM, "return { per_destination: terms.perDestination,", "return { holder: terms.holder, per_destination: terms.perDestination,"],
+      [GUARDS, "return { per_destination: terms.perDestination,", "return { holder: terms.holder, per_destination: terms.perDestination,"],
     ],
     story: "0",
   },
   {
     name: "an open circuit lets everything through after its cooldown",
     edits: [
-      [CLAIM, "CASE WHEN d.open_until IS NULL OR $circuits = 0 THEN $per_destination ELSE 1 END`;", "$per_destination + 0 * $circuits`;"],
+      [GUARDS, "$circuits = 0 THEN $per_destination ELSE 1 END`;", "$circuits = 0 THEN $per_destination ELSE $per_destination END`;"],
     ],
     story: "0",
   },
   {
     name: "a probe whose runner vanished is never given up",
-    edits: [[CLAIM, "AND f.next_attempt_at > $now)\n  < CASE", "AND (d.open_until IS NOT NULL OR f.next_attempt_at > $now))\n  < CASE"]],
+    edits: [
+      [
+        GUARDS,
+        "ROOM = `${LIVE}",
+        "ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND (d.open_until IS NOT NULL OR f.next_attempt_at > $now))",
+      ],
+    ],
     story: "0",
   },
   {
@@ -236,12 +224,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "a row is cancelled while its command runs",
     edits: [
-      [
-        "store/operator.ts",
-        '  if (isLive(row, terms.now)) return { outcome: "live", row };\n  if (row.status !== "pending"',
-        '  if (row.status !== "pending"',
-      ],
-      ["store/operator.ts", "(status = 'delivering' AND next_attempt_at <= $now))", "status = 'delivering')"],
+      [OPERATOR, 'if (isLive(row, now)) return "live";', ""],
+      [OPERATOR, "(status = 'delivering' AND next_attempt_at <= $now))", "status = 'delivering')"],
       [
         FIRST_SCHEMA,
         "NEW.status IN ('delivering', 'expired') AND OLD.next_attempt_at",
@@ -252,9 +236,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "a row is purged while its command runs, and nobody insisted",
-    edits: [
-      ["store/operator.ts", "if (isLive(row, terms.now) && terms.force !== true)", "if (isLive(row, terms.now) && terms.force === null)"],
-    ],
+    edits: [[OPERATOR, "return isLive(row, now) && force !== true", "return isLive(row, now) && force === null"]],
     story: "0",
   },
   {
@@ -290,12 +272,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "a hold of a kind holds nothing that comes later",
     edits: [
-      [
-        TURNS,
-        "WHEN NEW.ordering_key IS NOT NULL OR NEW.ready = 0 OR EXISTS (SELECT 1 FROM dispatch_holds) BEGIN",
-        "WHEN NEW.ordering_key IS NOT NULL OR NEW.ready = 0 BEGIN",
-      ],
-      [CLAIM, "const ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;", "const ITS_TURN = `o.ready`;"],
+      [TURNS, "NEW.ready = 0 OR EXISTS (SELECT 1 FROM dispatch_holds) BEGIN", "NEW.ready = 0 BEGIN"],
+      [GUARDS, "ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;", "ITS_TURN = `o.ready`;"],
     ],
     story: "0",
   },
@@ -330,12 +308,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "a message that a lock kept from being settled is sent again by its own runner",
     edits: [
-      [CLAIM, "const NOT_IN_HAND = `($in_hand IS NULL OR", "const NOT_IN_HAND = `($in_hand IS NOT NULL OR $in_hand IS NULL OR"],
-      [
-        CLAIM,
-        "const ABANDONED = `(o.status = 'pending' OR",
-        "const ABANDONED = `($alive IS NULL OR $alive IS NOT NULL OR o.status = 'pending' OR",
-      ],
+      [GUARDS, "NOT_IN_HAND = `($in_hand IS NULL OR", "NOT_IN_HAND = `($in_hand IS NULL OR $in_hand IS NOT NULL OR"],
+      [GUARDS, "ABANDONED = `(o.status = 'pending' OR", "ABANDONED = `($alive IS NULL OR $alive IS NOT NULL OR o.status = 'pending' OR"],
     ],
     story: "0",
   },
@@ -359,13 +333,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "what is swept leaves no audit row",
-    edits: [
-      [
-        "store/retention.ts",
-        "const auditId = removed.length === 0 ? terms.auditId : account(db, removed, terms);",
-        "const auditId = removed.length < 1e9 ? terms.auditId : account(db, removed, terms);",
-      ],
-    ],
+    edits: [["store/retention.ts", "removed.length + inbox === 0 ? before.auditId", "removed.length + inbox < 1e9 ? before.auditId"]],
     story: "0",
   },
   {
@@ -375,13 +343,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "a counter is not kept when rows are deleted",
-    edits: [
-      [
-        FIGURES,
-        "UPDATE dispatch_counters SET n = n - 1 WHERE name = 'dispatches'",
-        "UPDATE dispatch_counters SET n = n - 0 WHERE name = 'dispatches'",
-      ],
-    ],
+    edits: [[FIGURES, "delivered = delivered - (OLD.status = 'delivered'), acked", "delivered = delivered - 0, acked"]],
     story: "0",
   },
   {
@@ -402,6 +364,43 @@ export const FAULTS: readonly Fault[] = [
       ["dispatcher/trouble.ts", "const LAST_SETTLE_MS = 5_000;", "const LAST_SETTLE_MS = 0;"],
       ["dispatcher/sources.ts", "isDone: () => hands.running() === 0 && unwritten().length === 0,", "isDone: () => hands.running() === 0,"],
     ],
+    story: "0",
+  },
+  {
+    name: "a consumer begins what another one works at",
+    edits: [["store/inbox.ts", "if (!isAbandoned) return", 'if (!isAbandoned && known !== "alive") return']],
+    story: "0",
+  },
+  {
+    name: "a consumer begins what was done already",
+    edits: [
+      [
+        "store/inbox.ts",
+        'if (entry.done_at !== null) return { outcome: "duplicate", done_at: entry.done_at };',
+        "if (entry.done_at !== null) return begun;",
+      ],
+    ],
+    story: "0",
+  },
+  {
+    name: "a success is recorded by who lost the right to it",
+    edits: [
+      [
+        "store/inbox.ts",
+        "dispatch_id = $dispatch_id AND token = $token AND done_at IS NULL`,\n  ).run({ ...named(claim), now });",
+        "dispatch_id = $dispatch_id AND $token <> '' AND done_at IS NULL`,\n  ).run({ ...named(claim), now });",
+      ],
+    ],
+    story: "0",
+  },
+  {
+    name: "a change of many leaves no audit row",
+    edits: [["store/changes.ts", "return moved && !dryRun ?", "return moved && dryRun ?"]],
+    story: "0",
+  },
+  {
+    name: "open circuits are not counted",
+    edits: [[FIGURES, "open_circuits + (NEW.open_until IS NOT NULL)", "open_circuits + 0"]],
     story: "0",
   },
 ];

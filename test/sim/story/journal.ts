@@ -46,10 +46,19 @@ export interface CircuitRow {
   readonly open_until: number | null;
 }
 
+export interface InboxRow {
+  readonly consumer: string;
+  readonly dispatch_id: string;
+  readonly holder: string | null;
+  readonly token: string | null;
+  readonly done_at: number | null;
+}
+
 export type Entry =
   | { readonly what: "row"; readonly was: Row | null; readonly is: Row | null }
   | { readonly what: "hold"; readonly was: HoldRow | null; readonly is: HoldRow | null }
   | { readonly what: "circuit"; readonly was: CircuitRow | null; readonly is: CircuitRow | null }
+  | { readonly what: "inbox"; readonly was: InboxRow | null; readonly is: InboxRow | null }
   | { readonly what: "audit"; readonly was: AuditRow | null; readonly is: AuditRow | null };
 
 const COLUMNS = {
@@ -57,6 +66,7 @@ const COLUMNS = {
     "seq id kind deliver_to dedup_key ordering_key status attempt max_attempts next_attempt_at ack_required ack_token lock_token holder expires_at updated_at reason_code",
   dispatch_holds: "id deliver_to kind ordering_key ends_at",
   dispatch_destinations: "deliver_to failures open_until",
+  dispatch_inbox: "consumer dispatch_id holder token done_at",
   admin_events: "id action target_id details",
 } as const;
 
@@ -64,6 +74,7 @@ const WATCHED: readonly (readonly [what: Entry["what"], table: keyof typeof COLU
   ["row", "dispatch_outbox", "OF status, attempt, lock_token, next_attempt_at, reason_code, updated_at, expires_at, max_attempts, holder"],
   ["hold", "dispatch_holds", "OF ends_at"],
   ["circuit", "dispatch_destinations", "OF failures, open_until"],
+  ["inbox", "dispatch_inbox", ""],
   ["audit", "admin_events", ""],
 ];
 

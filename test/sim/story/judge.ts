@@ -7,6 +7,7 @@ import { breaches } from "../../../src/store/invariants.ts";
 import type { VirtualClock } from "../time.ts";
 import type { Command } from "./commands.ts";
 import { type AuditRow, type Entry, type Row, seenSince } from "./journal.ts";
+import { wrongEntry } from "./inbox.ts";
 import { isMove, wrongMove } from "./moves.ts";
 import type { Process } from "./process.ts";
 import { isLive, isOver, newState, type Settling, type State } from "./state.ts";
@@ -69,14 +70,17 @@ export function judge(db: Database, clock: VirtualClock): Judge {
     if (is.reason_code === "dispatch.pending.operator_retry") Object.assign(tally, { claims: 0, starts: 0 });
     check(wrongMove(state, was, is, by), `row ${is.seq} went from ${was.status} to ${is.status} (${is.reason_code})`);
     if (is.status !== "delivering") return;
+    state.claimed += 1;
     state.claims.set(is.lock_token ?? "", { by, atMs: clock.monotonicMs(), command: null });
     by.tokens.add(is.lock_token ?? "");
   };
   /** What left, left with an audit row of the same transaction, and was old enough or meant. */
-  const leave = (rows: readonly Row[], audits: readonly AuditRow[]): void => {
+  const leave = (rows: readonly Row[], forgotten: number, audits: readonly AuditRow[]): void => {
     const swept = audits.some(({ action }) => action === "dispatch.sweep");
+    if (forgotten > 0 && !swept) accuse("an inbox forgot a success without an audit row");
     for (const row of rows) {
-      const purge = audits.find(({ action, target_id }) => action === "dispatch.purge" && target_id === row.id);
+      if (row.status === "delivering") state.attempts += 1;
+      const purge = audits.find(({ action, target_id }) => action === "dispatch.purge" && (target_id ?? row.id) === row.id);
       if (purge === undefined && !swept) accuse(`row ${row.seq} (${row.status}) is gone without an audit row`);
       if (purge !== undefined && isLive(row, clock.now()) && !purge.details.includes('"forced":true'))
         accuse(`row ${row.seq} was purged while it was live`);
@@ -116,6 +120,7 @@ export function judge(db: Database, clock: VirtualClock): Judge {
       last = seen.last;
       if (seen.entries.length === 0) return;
       const touched = new Set<number>();
+      let forgotten = 0;
       const left: Row[] = [];
       const audits: AuditRow[] = [];
       for (const entry of seen.entries) {
@@ -129,6 +134,8 @@ export function judge(db: Database, clock: VirtualClock): Judge {
           // A program's own success closes a circuit too.
           if (entry.is.failures === 0 && by.isProgram) state.failures.set(entry.is.deliver_to, 0);
         }
+        if (entry.what === "inbox" && entry.was !== null && entry.was.done_at !== null) forgotten += 1;
+        if (entry.what === "inbox") check(wrongEntry(state, entry.was, entry.is, by), "an entry of the inbox");
         if (entry.what !== "row") continue;
         const { was, is } = entry;
         if (was === null && is !== null) enter(is);
@@ -138,7 +145,7 @@ export function judge(db: Database, clock: VirtualClock): Judge {
         else state.rows.set(is.seq, is);
         if (is !== null) touched.add(is.seq);
       }
-      leave(left, audits);
+      leave(left, forgotten, audits);
       count(seen.entries);
       check(wrongWhole(db, state, touched), "the tables");
       for (const { what, deliver_to, seq } of breaches(db, clock.now()))

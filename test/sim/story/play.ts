@@ -1,7 +1,7 @@
 /** Plays a story: its deeds one after the other, then an end without faults, in which everything must come to rest. */
 import type { Database } from "bun:sqlite";
 import type { Production } from "../production.ts";
-import { enqueue, type Living, now, once, program, runner } from "./cast.ts";
+import { consumer, enqueue, type Living, now, once, program, runner } from "./cast.ts";
 import type { Row } from "./journal.ts";
 import type { Process } from "./process.ts";
 import { isOver } from "./state.ts";
@@ -113,6 +113,24 @@ function perform(place: Town, cast: Living[], deed: Deed): void {
           { ...by, force: deed.force },
         ),
       );
+    case "change many": {
+      const { verb, to } = deed;
+      const change =
+        verb === "retry"
+          ? ({ verb, gapS: 0, expiresInS: null } as const)
+          : verb === "purge"
+            ? ({ verb, force: false } as const)
+            : ({ verb } as const);
+      return operate(async (store) => {
+        const many = store.changeMany({ selection: to === null ? {} : { to: [to] }, change, ...by });
+        while (!(await many.next()).done);
+      });
+    }
+    case "handle": {
+      const id = judge.state.rows.get(ref(deed.row, () => true).seq)?.id;
+      if (id !== undefined) cast.push(consumer(place, id, deed));
+      return;
+    }
     case "hold":
       return operate((store) => store.hold(scopeOf(deed.scope), { actor: "anna", forS: deed.forS, note: null }));
     case "resume":

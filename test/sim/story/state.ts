@@ -33,6 +33,10 @@ export interface State {
   /** Failures in a row, as the judge counts them, of each destination. */
   readonly failures: Map<string, number>;
   readonly processes: Map<string, Process>;
+  /** How many claims were made. */
+  claimed: number;
+  /** Tokens of consumers, and whose each is. */
+  readonly handling: Map<string, Process>;
   /** How many attempts ended. */
   attempts: number;
   /** When the wall clock was last set, monotonic; -1: never. */
@@ -60,6 +64,8 @@ export function newState(clock: VirtualClock): State {
     circuits: new Map(),
     failures: new Map(),
     processes: new Map(),
+    claimed: 0,
+    handling: new Map(),
     attempts: 0,
     steppedAtMs: -1,
     setBack: false,

@@ -42,7 +42,21 @@ const OUTAGE: Theme = {
   rare: 8,
   to: ["seat"],
   gapsMs: [0, 0, 0, 3, 300, 1_000, 5_100],
-  deeds: { enqueue: 14, run: 3, now: 2, deliver: 1, kill: 2, crash: 2, hold: 1, resume: 1, purge: 0, cancel: 0, clock: 1 },
+  deeds: {
+    enqueue: 14,
+    run: 3,
+    now: 2,
+    deliver: 1,
+    kill: 2,
+    crash: 2,
+    hold: 1,
+    resume: 1,
+    purge: 0,
+    cancel: 0,
+    clock: 1,
+    handle: 0,
+    "change many": 0,
+  },
 };
 /** One key: order, and what an operator brings back. */
 const QUEUE: Theme = {
@@ -64,7 +78,22 @@ const STALE: Theme = {
   rare: 15,
   gapsMs: [0, 300, 1_000, 1_000, 4_000, 14_000],
   pausesMs: [20_000],
-  deeds: { enqueue: 6, run: 4, freeze: 8, clock: 6, trouble: 4, crash: 2, now: 2, deliver: 2, kill: 1, purge: 0, hold: 0, resume: 0 },
+  deeds: {
+    enqueue: 6,
+    run: 4,
+    freeze: 8,
+    clock: 6,
+    trouble: 4,
+    crash: 2,
+    now: 2,
+    deliver: 2,
+    kill: 1,
+    purge: 0,
+    hold: 0,
+    resume: 0,
+    handle: 0,
+    "change many": 0,
+  },
 };
 /** Operators and consumers at work. */
 const OFFICE: Theme = {
@@ -72,7 +101,7 @@ const OFFICE: Theme = {
   keyed: 20,
   rare: 50,
   gapsMs: [0, 3, 300, 1_000, 2_500],
-  deeds: { enqueue: 12, run: 3, ack: 5, retry: 4, cancel: 4, purge: 4, hold: 4, resume: 3 },
+  deeds: { enqueue: 12, run: 3, ack: 5, retry: 4, cancel: 4, purge: 4, hold: 4, resume: 3, handle: 8, "change many": 3, kill: 2, crash: 2 },
 };
 
 const DEEDS = (theme: Theme): { [D in Deed["do"]]: fc.Arbitrary<Extract<Deed, { do: D }>> } => {
@@ -92,6 +121,8 @@ const DEEDS = (theme: Theme): { [D in Deed["do"]]: fc.Arbitrary<Extract<Deed, { 
     retry: fc.record({ do: is("retry"), row, expiresS: among([null, null, 20]) }),
     cancel: fc.record({ do: is("cancel"), row }),
     purge: fc.record({ do: is("purge"), row, force: fc.boolean() }),
+    "change many": fc.record({ do: is("change many"), verb: among(["retry", "cancel", "purge"]), to: among(["seat", "desk", null]) }),
+    handle: fc.record({ do: is("handle"), row: fc.nat({ max: 2 }), ms: among([0, 300, 5_000]), ends: among(["complete", "abandon"]) }),
     hold: fc.record({ do: is("hold"), scope, forS: among([null, 3, 15]) }),
     resume: fc.record({ do: is("resume"), scope: fc.oneof(scope, is("all")) }),
     break: fc.record({ do: is("break"), kind: among(["ping", "strict"]), ms: among([500, 6_000]) }),

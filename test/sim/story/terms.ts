@@ -13,7 +13,7 @@ export const CONCURRENCY = 3;
 export const PER_DESTINATION = 2;
 export const CIRCUIT = { failures: 3, cooldownS: 5 };
 export const BACKOFF = { baseMs: 1_000, maxMs: 8_000, jitter: 0 };
-export const RETENTION = { deliveredS: 60, deadLetterS: 120 };
+export const RETENTION = { deliveredS: 60, deadLetterS: 120, inboxS: 60 };
 
 const NOTHING = new Uint8Array();
 const POLICY: Policy = { backoff: BACKOFF, onConfigError: "wait" };

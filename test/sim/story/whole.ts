@@ -61,16 +61,15 @@ function wrongHistory(db: Database, state: State, touched: ReadonlySet<number>):
 
 /** The figures that are kept by trigger are those that counting gives. */
 function wrongCounters(db: Database, state: State): string | null {
-  const kept = db
-    .query<{ name: string; label: string; n: number }, []>("SELECT name, label, sum(n) AS n FROM dispatch_counters GROUP BY name, label")
-    .all();
-  const of = (name: string, label?: string): number =>
-    kept.filter((each) => each.name === name && (label ?? each.label) === each.label).reduce((sum, { n }) => sum + n, 0);
-  for (const status of ["pending", "delivering", "delivered", "acked", "dead_letter", "expired"]) {
-    const there = [...state.rows.values()].filter((row) => row.status === status).length;
-    if (of("dispatches", status) !== there) return `${there} rows are ${status}, ${of("dispatches", status)} are counted`;
-  }
-  const dead = [...state.rows.values()].filter(({ status }) => status === "dead_letter");
-  if (of("dead") !== dead.length) return `${dead.length} rows are dead, ${of("dead")} are counted by reason`;
+  const kept = db.query<Record<string, number>, []>("SELECT * FROM dispatch_figures").get() ?? {};
+  const rows = [...state.rows.values()];
+  const open = [...state.circuits.values()].filter(({ open_until }) => open_until !== null).length;
+  const counted: Record<string, number> = { claims: state.claimed, open_circuits: open };
+  for (const status of ["pending", "delivering", "delivered", "acked", "dead_letter", "expired"])
+    counted[status] = rows.filter((row) => row.status === status).length;
+  for (const [what, n] of Object.entries(counted)) if (kept[what] !== n) return `${what}: ${n} there are, ${kept[what]} are in the figures`;
+  const sums = db.query<{ name: string; n: number }, []>("SELECT name, sum(n) AS n FROM dispatch_counters GROUP BY name").all();
+  const of = (name: string): number => sums.find((each) => each.name === name)?.n ?? 0;
+  if (of("dead") !== counted["dead_letter"]) return `${counted["dead_letter"]} rows are dead, ${of("dead")} are counted by reason`;
   return of("attempts") === state.attempts ? null : `${state.attempts} attempts ended, ${of("attempts")} are counted`;
 }

@@ -58,6 +58,10 @@ export type Deed =
   | { readonly do: "retry"; readonly row: number; readonly expiresS: number | null }
   | { readonly do: "cancel"; readonly row: number }
   | { readonly do: "purge"; readonly row: number; readonly force: boolean }
+  /** By a filter: the destination, or all. */
+  | { readonly do: "change many"; readonly verb: "retry" | "cancel" | "purge"; readonly to: "seat" | "desk" | null }
+  /** A consumer handles a row's message once: begins in its inbox, works, and completes or abandons it. */
+  | { readonly do: "handle"; readonly row: number; readonly ms: number; readonly ends: "complete" | "abandon" }
   | { readonly do: "hold"; readonly scope: Scope; readonly forS: number | null }
   | { readonly do: "resume"; readonly scope: Scope | "all" }
   /** The command of a kind cannot be found for a while. */

@@ -32,7 +32,7 @@ export interface Judge {
 }
 
 /** How soon after trouble, or a clock that was set, a runner has renewed its leases. */
-const RENEWED_WITHIN_MS = 3_000;
+const RENEWED_WITHIN_MS = 1_600;
 
 export function judge(db: Database, clock: VirtualClock): Judge {
   const state = newState(clock);

@@ -10,7 +10,7 @@ import type { Deed, Scope, Story } from "./words.ts";
 
 const RUNNERS = 3;
 /** How long it may take until everything has come to its end, in seconds. */
-const REST_S = 1_200;
+const REST_S = 600;
 /** How long a runner may take to end, in seconds: what it runs, and what it waits for. */
 const ENDS_S = 90;
 

@@ -37,10 +37,22 @@ export interface Process {
   readonly now: AbortController;
 }
 
-export function startProcess(pid: number, clock: VirtualClock, isProgram = false): Process {
+export interface ProcessTerms {
+  readonly pid: number;
+  readonly isProgram: boolean;
+  /** It does one thing after another and no time goes by. */
+  readonly spins: () => void;
+}
+
+/** More awaits than any process needs within one moment. */
+const SPINS = 5_000;
+
+export function startProcess(clock: VirtualClock, { pid, isProgram, spins }: ProcessTerms): Process {
   let fate: "alive" | "killed" | "ended" = "alive";
   let crossingsLeft = Number.POSITIVE_INFINITY;
   let thawsAtMs = 0;
+  let crossedAtMs = 0;
+  let crossedSince = 0;
   let troubledAtMs = -1;
   const isThere = (): boolean => fate !== "killed";
   const death = Promise.withResolvers<null>();
@@ -61,6 +73,12 @@ export function startProcess(pid: number, clock: VirtualClock, isProgram = false
     async cross(value) {
       crossingsLeft -= 1;
       if (crossingsLeft <= 0) process.kill();
+      crossedSince = clock.monotonicMs() === crossedAtMs ? crossedSince + 1 : 0;
+      crossedAtMs = clock.monotonicMs();
+      if (crossedSince > SPINS) {
+        spins();
+        process.kill();
+      }
       while (isThere() && clock.monotonicMs() < thawsAtMs) await clock.sleep(thawsAtMs - clock.monotonicMs());
       return isThere() ? value : never();
     },

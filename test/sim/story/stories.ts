@@ -95,6 +95,13 @@ const STALE: Theme = {
     "change many": 0,
   },
 };
+/** Clocks that are set while commands run. */
+const DRIFT: Theme = {
+  ...STALE,
+  rare: 0,
+  gapsMs: [0, 300, 700, 1_000, 2_000, 4_000],
+  deeds: { ...STALE.deeds, clock: 10, freeze: 1, trouble: 1, crash: 1, now: 3, deliver: 3, ack: 0, retry: 0, cancel: 0, break: 0 },
+};
 /** Operators and consumers at work. */
 const OFFICE: Theme = {
   ...MIXED,
@@ -189,4 +196,4 @@ function storyOf(theme: Theme): fc.Arbitrary<Story> {
   });
 }
 
-export const stories: fc.Arbitrary<Story> = fc.oneof(...[MIXED, OUTAGE, QUEUE, STALE, OFFICE].map(storyOf));
+export const stories: fc.Arbitrary<Story> = fc.oneof(...[MIXED, OUTAGE, QUEUE, STALE, DRIFT, OFFICE].map(storyOf));

@@ -85,7 +85,9 @@ export function town(db: Database, production: Production): Town {
     },
     latest: () => latest,
     spawn(isProgram = false) {
-      const process = startProcess((pids += 1), clock, isProgram);
+      const pid = (pids += 1);
+      const spins = (): void => referee.accuse(`process ${pid} spins: time does not go on`);
+      const process = startProcess(clock, { pid, isProgram, spins });
       referee.state.processes.set(process.name, process);
       return process;
     },

@@ -12,6 +12,9 @@ export interface Shared {
   readonly rang: (by: Process) => void;
 }
 
+/** Longer than a lease, and the one more that a living runner gets. */
+const LATE_MS = 16_000;
+
 /** As SQLite says it. */
 function sqliteError(errno: 5 | 10 | 13): Error {
   const message = { 5: "database is locked", 10: "disk I/O error", 13: "database or disk is full" }[errno];
@@ -45,6 +48,7 @@ export function handleOf(shared: Shared, process: Process): Database {
       }
       shared.look(process, "after");
     }
+    if (mishap === "late") process.freeze(LATE_MS);
     if (mishap === "kept") throw sqliteError(10);
     return answer;
   };

@@ -322,13 +322,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "the history trigger is not there",
-    edits: [
-      [
-        FIRST_SCHEMA,
-        "CREATE TRIGGER main.dispatch_moves\nAFTER UPDATE OF status,",
-        "CREATE TRIGGER main.dispatch_moves\nAFTER UPDATE OF seq,",
-      ],
-    ],
+    edits: [[FIRST_SCHEMA, "source, actor, metadata ON dispatch_outbox BEGIN", "source, actor, metadata ON dispatch_outbox WHEN 0 BEGIN"]],
     story: "0",
   },
   {

@@ -60,6 +60,10 @@ function wrongSettle(state: State, was: Row, is: Row, by: Process): string | nul
   if (given) return command === null ? null : "it was given back although its command had started";
   if (is.reason_code === "dispatch.delivered.transport_ok" && command?.outcome !== "ok") return "no command of this claim had succeeded";
   if (is.reason_code === "dispatch.dead_letter.rejected" && command?.outcome !== "rejected") return "no command of this claim was rejected";
+  // What never started is a failed attempt where its kind says so, or has no route.
+  const failed = is.reason_code === "dispatch.pending.retry_backoff" || is.reason_code === "dispatch.dead_letter.max_attempts";
+  if (failed && command === null && was.kind === "ping" && was.next_attempt_at > is.updated_at)
+    return "an attempt was spent on a command that never started";
   if (is.reason_code !== "dispatch.pending.retry_backoff") return null;
   if (command !== null && command.outcome !== "failed") return "no command of this claim had failed";
   const waitMs = command?.isProgram === true ? 0 : (command?.retryAfterMs ?? Math.min(BACKOFF.baseMs * 2 ** was.attempt, BACKOFF.maxMs));

@@ -15,6 +15,8 @@ interface Theme {
   /** In how many of a hundred letters these stand. */
   readonly keyed: number;
   readonly rare: number;
+  /** In how many of a hundred an acknowledgement is asked for, and in how many the command gives it. */
+  readonly acked: number;
   readonly to: Often<Letter["to"]>;
   readonly gapsMs: Often<number>;
   readonly pausesMs: Often<number>;
@@ -29,6 +31,7 @@ const MIXED: Theme = {
   max: [1, 2, 3],
   keyed: 40,
   rare: 30,
+  acked: 30,
   to: ["seat", "seat", "desk"],
   gapsMs: [0, 0, 3, 50, 300, 1_000, 2_500, 8_000],
   pausesMs: [0, 0, 10_000],
@@ -40,6 +43,7 @@ const OUTAGE: Theme = {
   acts: ["fail", "fail", "fail", "fail", "hang", "ok"],
   keyed: 0,
   rare: 8,
+  acked: 40,
   to: ["seat"],
   gapsMs: [0, 0, 0, 3, 300, 1_000, 5_100],
   deeds: {
@@ -108,7 +112,7 @@ const OFFICE: Theme = {
   keyed: 20,
   rare: 50,
   gapsMs: [0, 3, 300, 1_000, 2_500],
-  deeds: { enqueue: 12, run: 3, ack: 5, retry: 4, cancel: 4, purge: 4, hold: 4, resume: 3, handle: 8, "change many": 3, kill: 2, crash: 2 },
+  deeds: { enqueue: 12, run: 3, ack: 5, retry: 4, cancel: 4, purge: 4, hold: 6, resume: 2, handle: 8, "change many": 3, kill: 2, crash: 2 },
 };
 
 const DEEDS = (theme: Theme): { [D in Deed["do"]]: fc.Arbitrary<Extract<Deed, { do: D }>> } => {
@@ -147,12 +151,12 @@ function sometimes<T>(percent: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary
     : fc.oneof({ weight: 100 - percent, arbitrary: is(undefined) }, { weight: percent, arbitrary });
 }
 
-function letterOf({ acts, ms, scripted, max, keyed, rare, to }: Theme): fc.Arbitrary<Letter> {
+function letterOf({ acts, ms, scripted, max, keyed, rare, acked, to }: Theme): fc.Arbitrary<Letter> {
   const act = fc.record({
     outcome: among(acts),
     ms: among(ms),
     retryAfterMs: sometimes(10, among([0, 1_500, 20_000])),
-    acks: sometimes(rare, is(true)),
+    acks: sometimes(acked, is(true)),
   });
   return fc
     .record({
@@ -161,7 +165,7 @@ function letterOf({ acts, ms, scripted, max, keyed, rare, to }: Theme): fc.Arbit
       max: among(max),
       key: sometimes(keyed, among(["k", "k", "k", "l"] as const)),
       dedup: sometimes(rare, among(["a", "b"] as const)),
-      ack: sometimes(rare, is(true)),
+      ack: sometimes(acked, is(true)),
       delayS: sometimes(Math.round(rare / 2), among([1, 8])),
       expiresS: sometimes(rare, among([-1, 0, 2, 9, 30])),
       acts: sometimes(85, fc.array(act.map(given), { minLength: scripted, maxLength: 3 })),
@@ -176,12 +180,15 @@ function given<T extends object>(record: T): { [K in keyof T]: Exclude<T[K], und
   };
 }
 
-const mishap = among<Mishap>(["none", "busy", "full", "lost", "kept", "kept", "slow"]);
+const mishap = among<Mishap>(["none", "busy", "full", "lost", "kept", "kept", "slow", "late"]);
 const who = fc.nat({ max: 5 });
 const row = fc.nat({ max: 9 });
-const scope: fc.Arbitrary<Scope> = fc.record(
-  { to: among(["seat", "desk"] as const), kind: among(["ping", "strict"] as const), key: among(["k", "l"] as const) },
-  { requiredKeys: [] },
+const scope: fc.Arbitrary<Scope> = fc.oneof(
+  { weight: 3, arbitrary: is({}) },
+  { weight: 3, arbitrary: fc.record({ to: among(["seat", "desk"] as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: among(["ping", "strict"] as const) }) },
+  { weight: 1, arbitrary: fc.record({ key: among(["k", "l"] as const) }) },
+  { weight: 1, arbitrary: fc.record({ to: is("seat"), kind: is("ping"), key: is("k") }) },
 );
 
 function storyOf(theme: Theme): fc.Arbitrary<Story> {

@@ -26,9 +26,10 @@ export interface Letter {
 
 /**
  * What becomes of a transaction. `busy`: another process holds the lock. `full`: the disk is, and all is rolled back. `lost`, `kept`:
- * an I/O error before or after it took effect. `slow`: every look at the clock within it takes 400 ms.
+ * an I/O error before or after it took effect. `slow`: every look at the clock within it takes 400 ms. `late`: its
+ * process stands still for 16 s before it learns of it.
  */
-export type Mishap = "none" | "busy" | "full" | "lost" | "kept" | "slow";
+export type Mishap = "none" | "busy" | "full" | "lost" | "kept" | "slow" | "late";
 
 export interface Scope {
   readonly to?: "seat" | "desk";

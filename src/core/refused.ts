@@ -39,7 +39,7 @@ export function refusedWords(error: unknown): string {
   return WORDS[code] ?? (code === "" ? "it failed" : `it failed (${code})`);
 }
 
-/** Whether owner, mode or mount decided, and not the disk. */
+/** Whether owner or mode decided, and not the disk or how it is mounted. */
 export function isDenied(error: unknown): boolean {
-  return ["EACCES", "EPERM", "EROFS"].includes(refusedCode(error));
+  return ["EACCES", "EPERM"].includes(refusedCode(error));
 }

@@ -30,7 +30,7 @@ export function diagnose(errno: number, message: string, path: string): Situatio
     if (noRoom !== null) return noRoom;
   }
   if (![PERM, READONLY, CANTOPEN, AUTH].includes(code)) return null;
-  return isReadOnly(dirname(path)) ? ["permission", ": its file system is read-only", "mount it for writing"] : companionsDenied(path);
+  return isReadOnly(dirname(path)) ? ["io", ": its file system is read-only", "mount it for writing"] : companionsDenied(path);
 }
 
 export const NAME_A_FILE = "name a file";

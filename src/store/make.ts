@@ -26,13 +26,16 @@ export function makeFile(path: string, mayMakeDirectory: boolean): void {
         "make the directory (a disk that is not mounted?), or name another database with --db",
       );
     const what = `cannot make database ${path}: ${refusedWords(error)}`;
-    if (code === "EROFS")
-      throw new OutboxError("permission", what, "mount it for writing, or name another database with --db", { cause: error });
     if (isDenied(error)) throw new OutboxError("permission", what, `check owner and mode of ${directory}`, { cause: error });
-    throw new OutboxError("io", what, code === "ENOSPC" ? "free some space" : "check the disk and the path", { cause: error });
+    throw new OutboxError("io", what, HINTS[code] ?? "check the disk and the path", { cause: error });
   }
   sync(directory);
 }
+
+const HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: "free some space",
+  EROFS: "mount it for writing, or name another database with --db",
+};
 
 /** Makes the missing directories, each 0700, and syncs the one that holds each new name. */
 function makeDirectory(directory: string): void {

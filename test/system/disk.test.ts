@@ -33,9 +33,9 @@ test("a file system that is read-only is told as one, where a database is and wh
     await place.run(["--db", path, ...ENQUEUE], { stdout: ID });
     expect(Bun.spawnSync(["mount", "-o", "remount,ro", disk]).exitCode).toBe(0);
     const told = /^outbox: database \S+: its file system is read-only; mount it for writing\n$/m;
-    for (const args of [ENQUEUE, ["run", "--once"], ["ls"]]) await place.run(["--db", path, ...args], { code: 77, stderr: told });
+    for (const args of [ENQUEUE, ["run", "--once"], ["ls"]]) await place.run(["--db", path, ...args], { code: 74, stderr: told });
     const stderr = /^outbox: cannot make database \S+: the file system is read-only; mount it for writing, .*\n$/;
-    await place.run(["--db", join(disk, "new.db"), ...ENQUEUE], { code: 77, stderr });
+    await place.run(["--db", join(disk, "new.db"), ...ENQUEUE], { code: 74, stderr });
   } finally {
     Bun.spawnSync(["umount", "-l", disk]);
   }

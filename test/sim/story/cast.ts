@@ -16,7 +16,10 @@ export interface Living {
 
 function living(town: Town, process: Process, work: Promise<unknown>): Living {
   const done = work.then(
-    () => process.end(),
+    () => {
+      town.judge.ended(process);
+      process.end();
+    },
     (error: unknown) => town.judge.accuse(`${process.name} failed: ${String(error)}`),
   );
   return { process, over: Promise.race([done, process.killed]) };
@@ -167,6 +170,7 @@ export function consumer(town: Town, id: string, { ms, ends }: { readonly ms: nu
       inbox.begin(db, { consumer: "anna", id }, { ...terms, now: process.clock.now(), token: town.entropy.token() }),
     );
     if (begun.outcome !== "begun") return;
+    if (town.judge.state.handling.get(begun.claim.token) !== process) town.judge.accuse("a consumer was told to begin, and has no entry");
     await process.clock.sleep(ms);
     await transact(() => (ends === "complete" ? inbox.complete(db, begun.claim, process.clock.now()) : inbox.abandon(db, begun.claim)));
   };

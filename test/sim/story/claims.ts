@@ -3,9 +3,6 @@ import type { Row } from "./journal.ts";
 import { isLive, isOver, type State } from "./state.ts";
 import { LEASE_S, OWN_TIME_MS, PER_DESTINATION, STRAY_LEASE_S } from "./terms.ts";
 
-/** How long after the end of its trouble a living runner may take to write an outcome. */
-const WRITTEN_WITHIN_MS = 6_000;
-
 /** What is wrong with this claim; null when nothing is. */
 export function wrongClaim(state: State, was: Row, is: Row): string | null {
   const at = is.updated_at;
@@ -50,8 +47,6 @@ function wrongTakeover(state: State, was: Row, at: number): string | null {
   if (was.next_attempt_at + (was.kind === "stray" ? STRAY_LEASE_S : LEASE_S) > at)
     return "its runner lives, and one more lease had not passed";
   const troubledMs = by.troubledAtMs();
-  if (command !== null && command.endedMs !== null && nowMs - Math.max(command.endedMs, troubledMs) > WRITTEN_WITHIN_MS)
-    return "the runner before lives and knew long ago what its command had come to";
   const began = command?.startedMs ?? before.atMs;
   if (troubledMs >= before.atMs || state.steppedAtMs >= before.atMs) return null;
   return command === null || command.endedMs !== null || nowMs - began < OWN_TIME_MS

@@ -377,17 +377,6 @@ export const FAULTS: readonly Fault[] = [
     story: "0",
   },
   {
-    name: "a success is recorded by who lost the right to it",
-    edits: [
-      [
-        "store/inbox.ts",
-        "dispatch_id = $dispatch_id AND token = $token AND done_at IS NULL`,\n  ).run({ ...named(claim), now });",
-        "dispatch_id = $dispatch_id AND $token <> '' AND done_at IS NULL`,\n  ).run({ ...named(claim), now });",
-      ],
-    ],
-    story: "0",
-  },
-  {
     name: "a change of many leaves no audit row",
     edits: [["store/changes.ts", "return moved && !dryRun ?", "return moved && dryRun ?"]],
     story: "0",

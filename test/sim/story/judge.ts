@@ -24,6 +24,8 @@ export interface Judge {
   stepped(seconds: number): void;
   /** Once a second. */
   pulse(): void;
+  /** This process came to its own end. */
+  ended(process: Process): void;
   /** What is wrong, whoever finds it. */
   accuse(what: string): void;
   /** Rejects with the first breach. */
@@ -31,6 +33,10 @@ export interface Judge {
   readonly found: () => string | null;
 }
 
+/** A claim older than this is renewed before its command starts. */
+const STALE_MS = 1_050;
+/** How long after the end of its trouble a runner may take to write an outcome. */
+const WRITTEN_WITHIN_MS = 6_000;
 /** How soon after trouble, or a clock that was set, a runner has renewed its leases. */
 const RENEWED_WITHIN_MS = 1_600;
 
@@ -60,6 +66,8 @@ export function judge(db: Database, clock: VirtualClock): Judge {
     if (!isMove(was, is)) {
       if (was.next_attempt_at !== is.next_attempt_at && !by.tokens.has(was.lock_token ?? ""))
         accuse(`row ${is.seq}: ${by.name} renewed a claim that is not its own`);
+      const claim = state.claims.get(was.lock_token ?? "");
+      if (claim !== undefined) claim.renewed = true;
       return;
     }
     const tally = state.tallies.get(is.seq) ?? { moves: 0, claims: 0, starts: 0 };
@@ -71,7 +79,7 @@ export function judge(db: Database, clock: VirtualClock): Judge {
     check(wrongMove(state, was, is, by), `row ${is.seq} went from ${was.status} to ${is.status} (${is.reason_code})`);
     if (is.status !== "delivering") return;
     state.claimed += 1;
-    state.claims.set(is.lock_token ?? "", { by, atMs: clock.monotonicMs(), command: null });
+    state.claims.set(is.lock_token ?? "", { by, atMs: clock.monotonicMs(), renewed: false, command: null });
     by.tokens.add(is.lock_token ?? "");
   };
   /** What left, left with an audit row of the same transaction, and was old enough or meant. */
@@ -162,6 +170,8 @@ export function judge(db: Database, clock: VirtualClock): Judge {
       if (claim.command !== null) accuse(`two commands of row ${seq} started under one claim`);
       if (claim.by !== by) accuse(`the command of row ${seq} started under the claim of ${claim.by.name}`);
       if (row?.status === "delivering" && row.lock_token !== token) accuse(`the command of row ${seq} started after its claim was lost`);
+      if (startedMs - claim.atMs > STALE_MS && !claim.renewed)
+        accuse(`the command of row ${seq} started long after its claim, and nobody asked whether it was lost`);
       const own = state.commands.filter((other) => other.by === by && !other.isProgram);
       const unwritten = own.filter(
         (other) => other.endedMs === null || (state.rows.get(other.seq)?.lock_token === other.token && startedMs >= other.endedMs),
@@ -178,14 +188,25 @@ export function judge(db: Database, clock: VirtualClock): Judge {
       state.setBack ||= seconds < 0;
       state.steppedAtMs = clock.monotonicMs();
     },
+    ended(process) {
+      for (const { seq, token, by, endedMs, isProgram } of state.commands) {
+        if (by !== process || isProgram || state.rows.get(seq)?.lock_token !== token) continue;
+        if (endedMs === null) accuse(`${by.name} ended while the command of row ${seq} runs`);
+        else if (clock.monotonicMs() - by.troubledAtMs() > WRITTEN_WITHIN_MS)
+          accuse(`${by.name} ended, and did not write what became of row ${seq}`);
+      }
+    },
     pulse() {
       const nowMs = clock.monotonicMs();
       for (const { seq, token, by, startedMs, endedMs, isProgram } of state.commands) {
-        if (endedMs !== null || !by.isAlive() || nowMs - startedMs >= OWN_TIME_MS) continue;
+        if (!by.isAlive() || by.mishaps.length > 0) continue;
+        const row = state.rows.get(seq);
+        if (endedMs !== null && row?.lock_token === token && nowMs - Math.max(endedMs, by.troubledAtMs()) > WRITTEN_WITHIN_MS)
+          accuse(`${by.name} knows what became of row ${seq}, and does not write it`);
+        if (endedMs !== null || nowMs - startedMs >= OWN_TIME_MS) continue;
         // A program looks at its clock only when it renews.
         const steppedMs = isProgram && state.steppedAtMs >= startedMs ? nowMs : state.steppedAtMs;
-        if (nowMs - Math.max(steppedMs, by.troubledAtMs()) < RENEWED_WITHIN_MS || by.mishaps.length > 0) continue;
-        const row = state.rows.get(seq);
+        if (nowMs - Math.max(steppedMs, by.troubledAtMs()) < RENEWED_WITHIN_MS) continue;
         if (row?.lock_token === token && row.next_attempt_at <= clock.now())
           accuse(`the lease of row ${seq} ran out while its command runs`);
       }

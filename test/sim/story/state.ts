@@ -9,6 +9,8 @@ import type { Process } from "./process.ts";
 export interface Claimed {
   readonly by: Process;
   readonly atMs: number;
+  /** Whether its lease was ever renewed. */
+  renewed: boolean;
   command: Command | null;
 }
 

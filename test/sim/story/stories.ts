@@ -126,7 +126,7 @@ const DEEDS = (theme: Theme): { [D in Deed["do"]]: fc.Arbitrary<Extract<Deed, { 
     crash: fc.record({ do: is("crash"), who, crossings: fc.integer({ min: 1, max: 12 }) }),
     freeze: fc.record({ do: is("freeze"), who, ms: among([500, 8_000, 14_500, 16_000, 20_000]) }),
     stop: fc.record({ do: is("stop"), who, twice: fc.boolean() }),
-    trouble: fc.record({ do: is("trouble"), who, mishaps: fc.array(mishap, { minLength: 1, maxLength: 5 }) }),
+    trouble: fc.record({ do: is("trouble"), who, mishaps: fc.oneof(fc.array(mishap, { minLength: 1, maxLength: 5 }), lasting) }),
     clock: fc.record({ do: is("clock"), seconds: among([-3_600, -10, 3, 6.5, 13, 15, 60, 3_600]) }),
     ack: fc.record({ do: is("ack"), row, right: among([true, true, true, false]) }),
     retry: fc.record({ do: is("retry"), row, expiresS: among([null, null, 20]) }),
@@ -181,6 +181,10 @@ function given<T extends object>(record: T): { [K in keyof T]: Exclude<T[K], und
 }
 
 const mishap = among<Mishap>(["none", "busy", "full", "lost", "kept", "kept", "slow", "late"]);
+/** The same for some seconds: also what finishes meanwhile meets it. */
+const lasting = fc
+  .tuple(among<Mishap>(["busy", "busy", "full", "lost"]), fc.integer({ min: 3, max: 8 }))
+  .map(([one, times]) => Array.from({ length: times }, () => one));
 const who = fc.nat({ max: 5 });
 const row = fc.nat({ max: 9 });
 const scope: fc.Arbitrary<Scope> = fc.oneof(

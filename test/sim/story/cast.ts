@@ -14,15 +14,17 @@ export interface Living {
   readonly over: Promise<unknown>;
 }
 
-function living(town: Town, process: Process, work: Promise<unknown>): Living {
-  const done = work.then(
-    () => {
-      town.judge.ended(process);
+function living({ judge }: Town, process: Process, work: Promise<unknown>): Living {
+  const toItsEnd = async (): Promise<void> => {
+    try {
+      await work;
+      judge.ended(process);
       process.end();
-    },
-    (error: unknown) => town.judge.accuse(`${process.name} failed: ${String(error)}`),
-  );
-  return { process, over: Promise.race([done, process.killed]) };
+    } catch (error) {
+      judge.accuse(`${process.name} failed: ${String(error)}`);
+    }
+  };
+  return { process, over: Promise.race([toItsEnd(), process.killed]) };
 }
 
 /** Who gets no answer says so and ends. */

@@ -33,7 +33,7 @@ export const FAULTS: readonly Fault[] = [
         "metadata = $metadata\n     WHERE seq = $seq AND status = 'delivering'`",
       ],
     ],
-    story: "0",
+    story: "197",
   },
   {
     name: "an outcome is written by id alone, whatever the status",
@@ -44,7 +44,7 @@ export const FAULTS: readonly Fault[] = [
         "metadata = $metadata\n     WHERE seq = $seq`",
       ],
     ],
-    story: "0",
+    story: "1",
   },
   {
     name: "a lease is renewed whoever has the claim",
@@ -55,7 +55,7 @@ export const FAULTS: readonly Fault[] = [
         "SET next_attempt_at = $until WHERE seq = $seq AND status = 'delivering'",
       ],
     ],
-    story: "0",
+    story: "101",
   },
   {
     name: "a claim does not ask whether the lease before it is over",
@@ -120,7 +120,7 @@ export const FAULTS: readonly Fault[] = [
       [GUARDS, "LASTS = `o.attempt < o.max_attempts AND", "LASTS = `(o.attempt < o.max_attempts OR o.status = 'delivering') AND"],
       [CLAIM, "o.attempt >= o.max_attempts AND ${DUE}", "o.status = 'pending' AND o.attempt >= o.max_attempts AND ${DUE}"],
     ],
-    story: "0",
+    story: "20",
   },
   {
     name: "the order of a key is not asked in the claim",
@@ -131,12 +131,12 @@ export const FAULTS: readonly Fault[] = [
         "p.status IN ('pending', 'delivering') AND p.seq < o.seq AND p.attempt < 0\n     ORDER BY p.seq LIMIT 1) AS waits_for",
       ],
     ],
-    story: "0",
+    story: "6",
   },
   {
     name: "a row that was brought back starts beside a younger one of its key",
     edits: [[GUARDS, "p.next_attempt_at > $now AND p.seq <> o.seq", "p.next_attempt_at > $now AND p.seq < o.seq"]],
-    story: "0",
+    story: "27",
   },
   {
     name: "a destination's limit does not see the claims of its own batch",
@@ -158,12 +158,12 @@ export const FAULTS: readonly Fault[] = [
         "ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND f.next_attempt_at > $now - 1e9)",
       ],
     ],
-    story: "0",
+    story: "29",
   },
   {
     name: "an expiry is asked only where rows are ended",
     edits: [[GUARDS, " AND (o.expires_at IS NULL OR o.expires_at > $now)`;", "`;"]],
-    story: "0",
+    story: "17",
   },
   {
     name: "an open circuit has a probe for each runner",
@@ -175,14 +175,14 @@ export const FAULTS: readonly Fault[] = [
       ],
       [GUARDS, "return { per_destination: terms.perDestination,", "return { holder: terms.holder, per_destination: terms.perDestination,"],
     ],
-    story: "0",
+    story: "9",
   },
   {
     name: "an open circuit lets everything through after its cooldown",
     edits: [
       [GUARDS, "$circuits = 0 THEN $per_destination ELSE 1 END`;", "$circuits = 0 THEN $per_destination ELSE $per_destination END`;"],
     ],
-    story: "0",
+    story: "4",
   },
   {
     name: "a probe whose runner vanished is never given up",
@@ -193,7 +193,7 @@ export const FAULTS: readonly Fault[] = [
         "ROOM = `(SELECT count(*) FROM main.dispatch_outbox f INDEXED BY dispatch_flight WHERE f.status = 'delivering' AND f.deliver_to = d.deliver_to AND (d.open_until IS NOT NULL OR f.next_attempt_at > $now))",
       ],
     ],
-    story: "0",
+    story: "29",
   },
   {
     name: "no circuit opens",
@@ -204,22 +204,22 @@ export const FAULTS: readonly Fault[] = [
         "WHEN failures < 0 * $limit THEN $now + $cooldown END\n",
       ],
     ],
-    story: "0",
+    story: "1",
   },
   {
     name: "leases are not renewed",
     edits: [[TICK, "const renew = leases.due();", "const renew = leases.due().slice(99);"]],
-    story: "0",
+    story: "1",
   },
   {
     name: "a stale claim starts without asking whether it is still ours",
     edits: [[TICK, "const STALE_CLAIM_S = 1;", "const STALE_CLAIM_S = 1e9;"]],
-    story: "0",
+    story: "259",
   },
   {
     name: "a success is lost where the consumer was faster",
     edits: [[SETTLE, `return status === "acked" ? "acked" : "lost";`, `return status === "none" ? "acked" : "lost";`]],
-    story: "0",
+    story: "1",
   },
   {
     name: "a row is cancelled while its command runs",
@@ -232,12 +232,12 @@ export const FAULTS: readonly Fault[] = [
         "NEW.status IN ('delivering') AND OLD.next_attempt_at",
       ],
     ],
-    story: "0",
+    story: "5",
   },
   {
     name: "a row is purged while its command runs, and nobody insisted",
     edits: [[OPERATOR, "return isLive(row, now) && force !== true", "return isLive(row, now) && force === null"]],
-    story: "0",
+    story: "5",
   },
   {
     name: "a purge leaves no audit row",
@@ -245,7 +245,7 @@ export const FAULTS: readonly Fault[] = [
       ["store/operator.ts", 'record(db, terms, "dispatch.purge", row, {', "void ({"],
       ["store/operator.ts", "    forced: terms.force === true,\n  });", "    forced: terms.force === true,\n  });"],
     ],
-    story: "0",
+    story: "5",
   },
   {
     name: "a purge leaves the history",
@@ -256,7 +256,7 @@ export const FAULTS: readonly Fault[] = [
         "DELETE FROM main.status_transitions WHERE entity_id = $id AND id < 0 AND",
       ],
     ],
-    story: "0",
+    story: "5",
   },
   {
     name: "a hold is not asked in the claim",
@@ -267,7 +267,7 @@ export const FAULTS: readonly Fault[] = [
         "(SELECT h.id FROM dispatch_holds h\n     WHERE h.id < 0 AND (h.deliver_to",
       ],
     ],
-    story: "0",
+    story: "4",
   },
   {
     name: "a hold of a kind holds nothing that comes later",
@@ -275,7 +275,7 @@ export const FAULTS: readonly Fault[] = [
       [TURNS, "NEW.ready = 0 OR EXISTS (SELECT 1 FROM dispatch_holds) BEGIN", "NEW.ready = 0 BEGIN"],
       [GUARDS, "ITS_TURN = `(SELECT t.may_go FROM main.dispatch_turn t WHERE t.seq = o.seq)`;", "ITS_TURN = `o.ready`;"],
     ],
-    story: "0",
+    story: "4",
   },
   {
     name: "a claim that is given back costs an attempt",
@@ -287,12 +287,12 @@ export const FAULTS: readonly Fault[] = [
         "IN ('dispatch.pending.released', 'dispatch.pending.config_fault') THEN NEW.attempt",
       ],
     ],
-    story: "0",
+    story: "19",
   },
   {
     name: "a fault of the configuration is a failed attempt",
     edits: [["core/lifecycle.ts", `return policy.onConfigError === "fail"`, `return policy.onConfigError !== null`]],
-    story: "0",
+    story: "78",
   },
   {
     name: "outcomes that a lock kept from being written are dropped",
@@ -303,7 +303,7 @@ export const FAULTS: readonly Fault[] = [
         '    return { result: "trouble", error: exchanged };',
       ],
     ],
-    story: "0",
+    story: "59",
   },
   {
     name: "a message that a lock kept from being settled is sent again by its own runner",
@@ -311,14 +311,14 @@ export const FAULTS: readonly Fault[] = [
       [GUARDS, "NOT_IN_HAND = `($in_hand IS NULL OR", "NOT_IN_HAND = `($in_hand IS NULL OR $in_hand IS NOT NULL OR"],
       [GUARDS, "ABANDONED = `(o.status = 'pending' OR", "ABANDONED = `($alive IS NULL OR $alive IS NOT NULL OR o.status = 'pending' OR"],
     ],
-    story: "0",
+    story: "1",
   },
   {
     name: "two that ask for one dedup key at once are both told that they were first",
     edits: [
       ["store/enqueue.ts", "const first = request.dedup_key === null ? null : byDedupKey(db, request.dedup_key);", "const first = null;"],
     ],
-    story: "0",
+    story: "5",
   },
   {
     name: "the history trigger is not there",
@@ -328,17 +328,17 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "what is swept leaves no audit row",
     edits: [["store/retention.ts", "removed.length + inbox === 0 ? before.auditId", "removed.length + inbox < 1e9 ? before.auditId"]],
-    story: "0",
+    story: "34",
   },
   {
     name: "a sweep does not ask how old a row is",
     edits: [["store/retention.ts", "removeOldest(db, status, terms.now - keptS)", "removeOldest(db, status, terms.now + keptS)"]],
-    story: "0",
+    story: "1",
   },
   {
     name: "a counter is not kept when rows are deleted",
     edits: [[FIGURES, "delivered = delivered - (OLD.status = 'delivered'), acked", "delivered = delivered - 0, acked"]],
-    story: "0",
+    story: "17",
   },
   {
     name: "a program's function runs although its claim was rolled back",
@@ -350,7 +350,7 @@ export const FAULTS: readonly Fault[] = [
       ],
       ["library/deliver.ts", "  begun.add(claim);\n  return row;", "  begun.add(claim);\n  return row ?? claim.dispatch;"],
     ],
-    story: "0",
+    story: "16",
   },
   {
     name: "a runner that is told to stop goes without writing what it knows",
@@ -358,12 +358,12 @@ export const FAULTS: readonly Fault[] = [
       ["dispatcher/trouble.ts", "const LAST_SETTLE_MS = 5_000;", "const LAST_SETTLE_MS = 0;"],
       ["dispatcher/sources.ts", "isDone: () => hands.running() === 0 && unwritten().length === 0,", "isDone: () => hands.running() === 0,"],
     ],
-    story: "0",
+    story: "21",
   },
   {
     name: "a consumer begins what another one works at",
     edits: [["store/inbox.ts", "if (!isAbandoned) return", 'if (!isAbandoned && known !== "alive") return']],
-    story: "0",
+    story: "19",
   },
   {
     name: "a consumer begins what was done already",
@@ -374,16 +374,16 @@ export const FAULTS: readonly Fault[] = [
         "if (entry.done_at !== null) return begun;",
       ],
     ],
-    story: "0",
+    story: "121",
   },
   {
     name: "a change of many leaves no audit row",
     edits: [["store/changes.ts", "return moved && !dryRun ?", "return moved && dryRun ?"]],
-    story: "0",
+    story: "17",
   },
   {
     name: "open circuits are not counted",
     edits: [[FIGURES, "open_circuits + (NEW.open_until IS NOT NULL)", "open_circuits + 0"]],
-    story: "0",
+    story: "1",
   },
 ];

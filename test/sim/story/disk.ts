@@ -4,12 +4,21 @@ import type { Process } from "./process.ts";
 
 export interface Shared {
   readonly db: Database;
+  /** How many changes were made in the transactions so far, as SQLite counts them. */
+  changes: number;
+  /** A transaction that writes is under way. */
+  writing: boolean;
   /** How many commits changed something. */
   commits: number;
   /** Called after every transaction, and before each: nothing is written outside of one. */
   readonly look: (by: Process, when: "before" | "after") => void;
   /** Another process may have to know. */
   readonly rang: (by: Process) => void;
+}
+
+/** How many changes were made on this handle, also those that were rolled back. */
+export function changesOf(db: Database): number {
+  return db.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n ?? 0;
 }
 
 /** Longer than a lease, and the one more that a living runner gets. */
@@ -23,30 +32,33 @@ function sqliteError(errno: 5 | 10 | 13): Error {
 
 export function handleOf(shared: Shared, process: Process): Database {
   const { db } = shared;
-  const changes = db.query<{ n: number }, []>("SELECT total_changes() AS n");
-  const total = (): number => changes.get()?.n ?? 0;
+  const total = (): number => changesOf(db);
   let own = 0;
 
   const transact = <T>(begin: () => T, writes: boolean): T => {
-    if (db.inTransaction) return begin(); // inside that of a program
-    shared.look(process, "before");
-    const mishap = writes ? (process.mishaps.shift() ?? "none") : "none";
+    if (shared.writing) return begin(); // inside that of a program
+    if (db.inTransaction || total() !== shared.changes) shared.look(process, "before");
+    if (!writes) return begin();
+    const mishap = process.mishaps.shift() ?? "none";
     if (mishap !== "none") process.troubled();
     if (mishap === "busy") throw sqliteError(5);
     if (mishap === "lost") throw sqliteError(10);
-    const before = total();
     let answer: T;
+    shared.writing = true;
     process.lookMs = mishap === "slow" ? 400 : 0;
     try {
       answer = mishap === "full" ? rolledBack(begin) : begin();
     } finally {
+      shared.writing = false;
       process.lookMs = 0;
-      if (total() !== before && mishap !== "full") {
+      const changes = total();
+      if (changes !== shared.changes && mishap !== "full") {
         shared.commits += 1;
         own += 1;
         shared.rang(process);
       }
-      shared.look(process, "after");
+      if (changes !== shared.changes) shared.look(process, "after");
+      shared.changes = changes;
     }
     if (mishap === "late") process.freeze(LATE_MS);
     if (mishap === "kept") throw sqliteError(10);

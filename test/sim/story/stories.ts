@@ -81,7 +81,7 @@ const STALE: Theme = {
   keyed: 10,
   rare: 15,
   gapsMs: [0, 300, 1_000, 1_000, 4_000, 14_000],
-  pausesMs: [20_000],
+  pausesMs: [0, 18_000],
   deeds: {
     enqueue: 6,
     run: 4,

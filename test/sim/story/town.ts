@@ -7,7 +7,7 @@ import { countedEntropy, T0 } from "../../fixtures/world.ts";
 import type { Production } from "../production.ts";
 import { type VirtualClock, virtualClock } from "../time.ts";
 import { type Stage, transportOf } from "./commands.ts";
-import { handleOf, type Shared } from "./disk.ts";
+import { changesOf, handleOf, type Shared } from "./disk.ts";
 import { type Judge, judge } from "./judge.ts";
 import { type Process, startProcess } from "./process.ts";
 import type { Settling } from "./state.ts";
@@ -53,6 +53,8 @@ export function town(db: Database, production: Production): Town {
   const terms = plan(broken);
   const shared: Shared = {
     db,
+    changes: changesOf(db),
+    writing: false,
     commits: 0,
     look: (by, when) => referee.look(by, when),
     rang: (by) => {

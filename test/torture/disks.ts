@@ -61,8 +61,10 @@ export async function disks(scratch: string, { every, atOnce }: Effort): Promise
   const models = new Map<Work, readonly [Site, readonly string[]]>();
   for (const work of WORKS) models.set(work, await modelOf(scratch, work));
   const cases: (() => Promise<string[]>)[] = [];
-  const add = (what: keyof typeof counts, tag: string, run: () => Promise<string[]>): void =>
-    void cases.push(async () => {
+  /** A runner that cannot write what it has in its hands waits for half a minute: many of them can wait side by side. */
+  const waiting: (() => Promise<string[]>)[] = [];
+  const add = (what: keyof typeof counts, tag: string, run: () => Promise<string[]>, among = cases): void =>
+    void among.push(async () => {
       counts[what] += 1;
       const found = await run().catch((error: unknown) => [error instanceof Error ? error.message : String(error)]);
       return found.map((what) => `${tag}: ${what}`);
@@ -73,8 +75,11 @@ export async function disks(scratch: string, { every, atOnce }: Effort): Promise
     for (const point of points.filter((_, at) => at % every === 0))
       for (const error of ERRORS[point.call] ?? ["EIO"])
         for (const ever of waitsForEver(work, point) ? [false] : [false, true])
-          add("calls refused", `${work.name}, ${point.call} ${point.nth}${ever ? " and all after it" : ""} ${error}`, () =>
-            inCopy(model, (site) => refused(site, work, ids, failing(filesOf(site), point, error, ever))),
+          add(
+            "calls refused",
+            `${work.name}, ${point.call} ${point.nth}${ever ? " and all after it" : ""} ${error}`,
+            () => inCopy(model, (site) => refused(site, work, ids, failing(filesOf(site), point, error, ever))),
+            ever && work.args[0] === "run" ? waiting : cases,
           );
     for (let pages = 0; pages <= MOST_PAGES; pages += every)
       add("full disks", `${work.name}, ${pages} pages free`, () => inCopy(model, (site) => onFullDisk(site, work, ids, pages)));
@@ -89,7 +94,9 @@ export async function disks(scratch: string, { every, atOnce }: Effort): Promise
       const site = Site.make(scratch, { seconds: 0.4, settings: { run: { interval: "300ms" } } });
       return goesOn(site, pages).finally(() => site.remove());
     });
-  await together(cases, atOnce, async (run) => void violations.push(...(await run())));
+  const workOff = (list: typeof cases, atOnce: number): Promise<void> =>
+    together(list, atOnce, async (run) => void violations.push(...(await run())));
+  await Promise.all([workOff(cases, atOnce), workOff(waiting, 8 * atOnce)]);
   for (const [model] of models.values()) model.remove();
   return { counts, violations };
 }

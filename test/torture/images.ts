@@ -116,6 +116,7 @@ export function looked(path: string, promised: Promised): string[] {
 async function goesOn(site: Site, promised: Promised): Promise<string[]> {
   const { code, stderr } = await site.run(["enqueue", "--kind", "ping", "--to", "seat-1"]);
   if (code !== 0) return [`the program cannot go on: exit ${code}, ${stderr.trim()}`];
+  await site.run(["resume", "--all"]); // the power may have been lost during a hold
   const stuck = await settle(site);
   const lost = looked(site.database, { ...promised, gone: [] }).concat(open(site.rows()));
   return [...stuck, ...lost].map((what) => `gone on with: ${what}`);

@@ -209,9 +209,9 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "purge by filter",
     async prepare(site) {
-      await dead(site, 200);
+      await dead(site, 60);
       const ids = await enqueued(site, 1);
-      const purged = (site: Site): number => 200 - site.rows().filter(({ id }) => !ids.includes(id)).length;
+      const purged = (site: Site): number => 60 - site.rows().filter(({ id }) => !ids.includes(id)).length;
       return { ids, args: ["purge", "--status", "dead_letter"], holds: counted("purge", purged) };
     },
   },

@@ -2,8 +2,8 @@
 import { describe } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Workstation } from "../cli/running.ts";
-import { type Case, ENQUEUE, hostile, ID } from "./cases.ts";
+import type { Workstation } from "../../cli/running.ts";
+import { type Case, ENQUEUE, hostile, ID } from "../../hostile/cases.ts";
 
 /** Writes the settings file where it is looked for. */
 function settings(text: string | Uint8Array, mode = 0o600): (place: Workstation) => void {

@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Workstation } from "../cli/running.ts";
-import { type Case, ENQUEUE, hostile, ID } from "./cases.ts";
+import type { Workstation } from "../../cli/running.ts";
+import { type Case, ENQUEUE, hostile, ID } from "../../hostile/cases.ts";
 
 /** Spoils the usual database, and tells what each command that opens one says of it. */
 function spoilt(name: string, spoil: (place: Workstation) => void, code: number, said = /^outbox: [^\n]+; [^\n]+\n$/): readonly Case[] {

@@ -1,14 +1,14 @@
 /** Random command lines through the built program: whatever they are, it ends with a code of the closed set, a sentence and no trace. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { COMMANDS } from "../../src/cli/command.ts";
-import { EXIT_CODES } from "../../src/cli/exit.ts";
-import { COMMON } from "../../src/cli/flags.ts";
-import { parse } from "../../src/cli/parse.ts";
-import { CONTROLS } from "../../src/core/visible.ts";
-import { Workstation } from "../cli/running.ts";
-import { lines } from "../fixtures/cli/lines.ts";
-import { TRACE } from "./cases.ts";
+import { COMMANDS } from "../../../src/cli/command.ts";
+import { EXIT_CODES } from "../../../src/cli/exit.ts";
+import { COMMON } from "../../../src/cli/flags.ts";
+import { parse } from "../../../src/cli/parse.ts";
+import { CONTROLS } from "../../../src/core/visible.ts";
+import { Workstation } from "../../cli/running.ts";
+import { lines } from "../../fixtures/cli/lines.ts";
+import { TRACE } from "../../hostile/cases.ts";
 
 /** Printed, so that lines that failed can be had again. */
 const seed = Math.trunc(Math.random() * 2 ** 31);

@@ -1,10 +1,10 @@
 /** Commands that misbehave, all at once, each on a route of its own: what a runner makes of every exit code, signal and stream. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
-import { CONTROLS } from "../../src/core/visible.ts";
-import type { Dispatch } from "../../src/core/dispatch.ts";
-import { BINARY } from "../cli/outbox.ts";
-import { Workstation } from "../cli/running.ts";
+import { CONTROLS } from "../../../src/core/visible.ts";
+import type { Dispatch } from "../../../src/core/dispatch.ts";
+import { BINARY } from "../../cli/outbox.ts";
+import { Workstation } from "../../cli/running.ts";
 
 setDefaultTimeout(60_000);
 

@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect } from "bun:test";
-import { BINARY } from "../cli/outbox.ts";
-import { type Case, ENQUEUE, hostile, ID } from "./cases.ts";
+import { BINARY } from "../../cli/outbox.ts";
+import { type Case, ENQUEUE, hostile, ID } from "../../hostile/cases.ts";
 
 const TO = ENQUEUE.join(" ");
 /** The one message whose runner vanished on its last attempt. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { hostClock } from "../../src/host.ts";
 import { clockAt } from "./clock.ts";
 import { broken, NOTHING, open } from "./laws.ts";
-import { numbers, type Part, together } from "./report.ts";
+import { inTime, numbers, type Part, together } from "./report.ts";
 import { type Scenario, SCENARIOS } from "./scenarios.ts";
 import { BINARY, idsIn, Site } from "./site.ts";
 import type { Stage } from "./stages.ts";
@@ -87,7 +87,7 @@ async function killedAt(model: Site, stage: Stage, point: Point): Promise<{ kill
   try {
     const first = await site.run(stage.args, { ...stage.given, under: killedBefore(point) });
     const killed = first.signal === "SIGKILL" && !first.hung;
-    const found = first.hung ? ["it hangs"] : await judge(site, stage, idsIn(first.stdout).length > 0 ? first.stdout : "");
+    const found = first.hung ? ["it hangs"] : await inTime(judge(site, stage, first.stdout));
     return { killed, found };
   } finally {
     site.remove();

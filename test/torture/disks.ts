@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { hostClock } from "../../src/host.ts";
 import { settle } from "./crashes.ts";
 import { broken, NOTHING, open } from "./laws.ts";
-import { type Part, together } from "./report.ts";
+import { inTime, type Part, together } from "./report.ts";
 import { type SmallDisk, smallDisk } from "./small_disk.ts";
 import { BINARY, type Ended, idsIn, Site } from "./site.ts";
 import { failing, type Point, pointsOf, watchedOn } from "./strace.ts";
@@ -66,8 +66,7 @@ export async function disks(scratch: string, { every, atOnce }: Effort): Promise
   const add = (what: keyof typeof counts, tag: string, run: () => Promise<string[]>, among = cases): void =>
     void among.push(async () => {
       counts[what] += 1;
-      const found = await run().catch((error: unknown) => [error instanceof Error ? error.message : String(error)]);
-      return found.map((what) => `${tag}: ${what}`);
+      return (await inTime(run())).map((what) => `${tag}: ${what}`);
     });
   for (const [work, [model, ids]] of models) {
     const points = await census(model, work);

@@ -46,6 +46,24 @@ export async function together<Item>(items: readonly Item[], atOnce: number, wor
   await Promise.all(Array.from({ length: atOnce }, hand));
 }
 
+/** Longest that one case may take, over all its processes. */
+const CASE_LIMIT_MS = 300_000;
+
+/** What it comes to, or that it came to nothing: a case that is forgotten must not look like one that passed. */
+export async function inTime(work: Promise<string[]>): Promise<string[]> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<string[]>((resolve) => {
+    timer = setTimeout(() => resolve([`no end after ${CASE_LIMIT_MS / 1_000} s`]), CASE_LIMIT_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Uniform numbers in [0, 1) from a seed, so that a bad run can be had again. */
 export function numbers(seed: number): () => number {
   let state = seed >>> 0;

@@ -3,7 +3,7 @@
  * its files refused, the disk full, its runners raced and frozen. `npm run torture` takes under half an hour on two cores, `npm run
  * torture:quick` under five minutes. A missing tool is an error. Figures go to dist/torture.json.
  */
-import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crashes } from "../test/torture/crashes.ts";
@@ -46,13 +46,17 @@ mount(["-t", "tmpfs", "-o", "size=4g,mode=700", "tmpfs", scratch]);
 const done: Part[] = [];
 // Whatever ends this process early has proved nothing.
 process.exitCode = 1;
-process.on("exit", () => {
-  Bun.spawnSync(["umount", "-l", scratch]);
-  if (existsSync(scratch)) rmdirSync(scratch);
-  if (!finished) console.error("torture: it ended before its end");
-});
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 let finished = false;
+process.on("exit", () => {
+  if (!finished) console.error("torture: FAILED, it ended before its end");
+  Bun.spawnSync(["umount", "-l", scratch]);
+  rmSync(scratch, { recursive: true, force: true });
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    console.error(`torture: ended by ${signal}`);
+    process.exit(1);
+  });
 for (const [name, work] of Object.entries(PARTS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const result = await part(name, () => work(scratch));

@@ -3,6 +3,7 @@
  */
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { compile } from "./compile.ts";
 import { version } from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
@@ -14,7 +15,7 @@ mkdirSync(join(root, "dist"), { recursive: true });
 const aside = mkdtempSync(join(root, "dist", ".build-"));
 try {
   const built = join(aside, "outbox");
-  compile(built);
+  compile("src/main.ts", built, [`--define=OUTBOX_VERSION=${JSON.stringify(version)}`]);
   proveItRuns(built);
   renameSync(built, target);
   console.log(`dist/outbox ${version}, ${Math.round(Bun.file(target).size / 1_000_000)} MB`);
@@ -23,28 +24,6 @@ try {
   process.exitCode = 1;
 } finally {
   rmSync(aside, { recursive: true, force: true });
-}
-
-function compile(outfile: string): void {
-  const command = [
-    process.execPath,
-    "build",
-    "src/main.ts",
-    "--compile",
-    `--outfile=${outfile}`,
-    "--minify",
-    // Bytecode halves the start. It needs `esm`: in the other format a failure leaves a broken file and exit code 0.
-    "--bytecode",
-    "--format=esm",
-    // Without it everything behind an import() would be loaded at the start.
-    "--splitting",
-    // A binary must not take code or variables from the directory that it is started in.
-    "--no-compile-autoload-dotenv",
-    "--no-compile-autoload-bunfig",
-    `--define=OUTBOX_VERSION=${JSON.stringify(version)}`,
-  ];
-  const run = Bun.spawnSync(command, { cwd: root, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  if (run.exitCode !== 0) throw new Error(`\`bun build\` failed\n${run.stdout.toString()}${run.stderr.toString()}`);
 }
 
 /** A build can succeed and leave a binary that dies at its start, so it is run. */

@@ -22,6 +22,7 @@ import { type Line, lineFor } from "../telling.ts";
 const BUSY_MS = 100;
 
 export async function run(args: Args, io: Io): Promise<number> {
+  Bun.unsafe.setJITPolicy(1); // the build starts every command reluctant to compile: only this one lives long enough for it
   const once = args.on("once");
   const dryRun = args.on("dry-run");
   if (args.on("json") && !once && !dryRun)

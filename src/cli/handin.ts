@@ -8,12 +8,12 @@ import { placeOf } from "../settings/place.ts";
 import { readSettings } from "../settings/read.ts";
 import { interpret } from "../settings/resolve.ts";
 import { type Choice, type Loaded, policyFor, type Settings } from "../settings/settings.ts";
-import type { OpenTerms } from "../store/store.ts";
+import { type Entry, openEntry } from "../store/entry.ts";
 import { exitCode, OK } from "./exit.ts";
 import { type Io, StdoutClosed } from "./io.ts";
 import { count, escapeControls, jsonLine } from "./output.ts";
 import type { Args } from "./parse.ts";
-import { choiceOf, databaseOf, made, namedDatabase, withStore } from "./place.ts";
+import { choiceOf, databaseOf, made, namedDatabase } from "./place.ts";
 import type { Asked } from "./request.ts";
 
 /** Fields in which a duplicate must not differ unnoticed. Bodies and times of a heartbeat differ each time. */
@@ -44,13 +44,13 @@ function builtIn({ env }: Choice): Loaded {
 
 /** Commits the requests, all or none, and answers with their ids. */
 export async function handIn(args: Args, io: Io, settings: Settings, requests: readonly CheckedRequest[]): Promise<number> {
-  const answers = await withStore(termsOf(args, io, settings), io, (store) => store.enqueue(requests));
+  const answers = await entering(args, io, settings, (entry) => entry.enqueue(requests));
   return tell(args, io, settings, requests, answers);
 }
 
 /** The same where each must be new. @throws OutboxError `no` for one that is known: nothing is stored */
 export async function handInNew(args: Args, io: Io, settings: Settings, { requests, lines }: Asked): Promise<number> {
-  const result = await withStore(termsOf(args, io, settings), io, (store) => store.enqueueNew(requests));
+  const result = await entering(args, io, settings, (entry) => entry.enqueueNew(requests));
   if (result.outcome === "created") return tell(args, io, settings, requests, result.answers);
   const { at, answer } = result;
   const request = requests[at];
@@ -65,8 +65,14 @@ export async function handInNew(args: Args, io: Io, settings: Settings, { reques
   );
 }
 
-function termsOf(args: Args, io: Io, settings: Settings): OpenTerms {
-  return made(databaseOf(args, io, settings), io, args.on("allow-network-fs"));
+/** Opens, does the work, closes whatever happened. */
+async function entering<T>(args: Args, io: Io, settings: Settings, work: (entry: Entry) => Promise<T>): Promise<T> {
+  const entry = await openEntry(made(databaseOf(args, io, settings), io, args.on("allow-network-fs")), io);
+  try {
+    return await work(entry);
+  } finally {
+    await entry.close();
+  }
 }
 
 /** The error for a message that was to be new; how the first one differs is told here. */

@@ -5,7 +5,8 @@ import { OutboxError } from "../core/errors.ts";
 import { nearest } from "../core/nearest.ts";
 import { homeOf } from "../settings/locate.ts";
 import type { Choice, Loaded, Settings } from "../settings/settings.ts";
-import { openStore, type OpenTerms, type Store } from "../store/store.ts";
+import type { OpenTerms } from "../store/open.ts";
+import type { Store } from "../store/store.ts";
 import { pathFrom } from "./input.ts";
 import type { Io } from "./io.ts";
 import type { Args } from "./parse.ts";
@@ -140,6 +141,7 @@ export function made(database: Database, io: Io, allowNetworkFs: boolean): OpenT
 
 /** Opens, does the work, closes whatever happened. */
 export async function withStore<T>(terms: OpenTerms, io: Io, work: (store: Store) => Promise<T>): Promise<T> {
+  const { openStore } = await import("../store/store.ts");
   const store = await openStore(terms, io);
   try {
     return await work(store);

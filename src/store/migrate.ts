@@ -7,12 +7,10 @@ import inbox from "./migrations/0004_inbox.sql" with { type: "text" };
 import door from "./migrations/0005_door.sql" with { type: "text" };
 import { notWhole } from "./diagnosis.ts";
 import { type Handle, statement } from "./statement.ts";
+import { SCHEMA_VERSION, versionOf } from "./version.ts";
 
 /** Step n takes a database from version n to n + 1. Frozen once released. */
-export const MIGRATIONS: readonly string[] = [outbox, turns, figures, inbox, door];
-
-/** The schema that this binary writes. */
-export const SCHEMA_VERSION = MIGRATIONS.length;
+export const MIGRATIONS = [outbox, turns, figures, inbox, door] as const satisfies { readonly length: typeof SCHEMA_VERSION };
 
 export type Ownership =
   /** A file with `dispatch_schema`: ours, at this version. */
@@ -31,7 +29,7 @@ export function ownership(db: Handle): Ownership {
   ).get({});
   if (tables?.all_names === 0) return { whose: "nobody" };
   if (tables?.ours !== 1) return { whose: "foreign" };
-  const version = statement<{ version: unknown }>(db, `SELECT version FROM main.dispatch_schema`).get({})?.version;
+  const version = versionOf(db);
   if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
     const [kind, what, hint] = notWhole("dispatch_schema holds no version");
     throw new OutboxError(kind, `database ${db.filename}${what}`, hint);

@@ -1,6 +1,6 @@
 import type { OutboxError } from "../core/errors.ts";
 import { refusedCode } from "../core/refused.ts";
-import { sqliteCode } from "./trouble.ts";
+import { sqliteCode } from "./failed.ts";
 
 const CONSTRAINT = 19;
 

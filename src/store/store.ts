@@ -2,12 +2,12 @@
  * The store as the rest of the program knows it: asynchronous, every method one transaction, no word of SQL. A second
  * engine can stand behind it. Inside, each method wraps synchronous functions into one immediate transaction.
  */
-import type { AdminEvent, Answer, Dispatch, DispatchRef, Transition } from "../core/dispatch.ts";
+import type { AdminEvent, Dispatch, DispatchRef, Transition } from "../core/dispatch.ts";
 import type { Situation } from "../core/explain.ts";
 import type { CheckedRequest } from "../core/request.ts";
-import type { Clock, Entropy } from "../core/seams.ts";
 import { patienceEnds, staleHolders } from "./claim.ts";
-import { enqueue, enqueueClaimed, type Inline } from "./enqueue.ts";
+import { enqueueClaimed, type Inline } from "./enqueue.ts";
+import { createEntry, type Entry, type StoreSeams } from "./entry.ts";
 import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
 import { type Figures, figures } from "./figures.ts";
 import { type Forecast, forecasts, type ForecastWish } from "./forecast.ts";
@@ -20,6 +20,7 @@ import { type RetentionTerms, sweep, type Swept, type SweepProgress } from "./re
 import { situated } from "./situation.ts";
 import { type Handle, statement } from "./statement.ts";
 import { note, over, standing } from "./told.ts";
+import { immediately } from "./transaction.ts";
 import { ack, type AckOutcome, type Settled } from "./transitions.ts";
 import { asTrouble } from "./trouble.ts";
 
@@ -60,12 +61,6 @@ export interface Found {
   readonly audit: readonly AdminEvent[];
 }
 
-/** What came of requests that all had to be new. */
-export type AllNew =
-  | { readonly outcome: "created"; readonly answers: readonly Answer[] }
-  /** The first that is known: its place among the requests, and the row that has its key, which may be of a request before it. */
-  | { readonly outcome: "known"; readonly at: number; readonly answer: Answer };
-
 /** How one row is claimed at its entry. */
 export interface InlineTerms {
   /** Host, pid and start time of this process. */
@@ -85,13 +80,9 @@ export interface Patience {
   readonly isAlive: (holder: string) => boolean;
 }
 
-export interface Store {
+export interface Store extends Entry {
   /** Where it is, for messages. */
   readonly path: string;
-  /** All or nothing; one answer for each request, in order. */
-  enqueue(requests: readonly CheckedRequest[]): Promise<readonly Answer[]>;
-  /** All of them, if none is known already; else nothing is stored. */
-  enqueueNew(requests: readonly CheckedRequest[]): Promise<AllNew>;
   /** Enters one dispatch and claims it, or says which guard was in its way: then it stays pending. */
   enqueueClaimed(request: CheckedRequest, terms: InlineTerms): Promise<Inline>;
   ack(ref: DispatchRef, token: string): Promise<AckOutcome>;
@@ -134,14 +125,6 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface StoreSeams {
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-}
-
-/** Thrown to roll a transaction back: only a body that throws is taken back. */
-const KNOWN = new Error("one of the requests is known already");
-
 /** How long a batch of a sweep may keep others from writing, in milliseconds. */
 const SWEEP_MS = 20;
 
@@ -157,7 +140,7 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
   let dataVersion: number | null = null;
   const transact = async <T>(body: () => T): Promise<T> => {
     try {
-      return db.transaction(body).immediate();
+      return immediately(db, body);
     } catch (error) {
       throw asTrouble(error, path);
     }
@@ -171,24 +154,8 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
   };
   const operation = (terms: OperatorTerms): { now: number; actor: string; dryRun: boolean } => ({ ...terms, now: clock.now() });
   return {
+    ...createEntry(db, path, { clock, entropy }),
     path,
-    enqueue: (requests) => transact(() => requests.map((request) => enqueue(db, request, clock.now(), entropy))),
-    enqueueNew: async (requests) => {
-      const answers: Answer[] = [];
-      try {
-        await transact(() => {
-          for (const request of requests) {
-            answers.push(enqueue(db, request, clock.now(), entropy));
-            if (answers.at(-1)?.outcome === "duplicate") throw KNOWN;
-          }
-        });
-        return { outcome: "created", answers };
-      } catch (error) {
-        const answer = answers.at(-1);
-        if (error !== KNOWN || answer === undefined) throw error;
-        return { outcome: "known", at: answers.length - 1, answer };
-      }
-    },
     enqueueClaimed: (request, { leaseS, ...terms }) =>
       transact(() => enqueueClaimed(db, request, { ...terms, now: clock.now(), fallbackLeaseS: leaseS, kinds: new Map() }, entropy)),
     ack: (ref, token) => transact(() => ack(db, ref, token, clock.now())),

@@ -1,6 +1,7 @@
 /** SQLite's errors as situations that a person can mend. Nothing outside this room knows SQLite's codes. */
 import { OutboxError, type Trouble } from "../core/errors.ts";
 import { diagnose } from "./diagnosis.ts";
+import { extendedCode, sqliteCode } from "./failed.ts";
 import { MIGRATIONS } from "./migrate.ts";
 
 const SITUATIONS: Readonly<Record<number, readonly [Trouble, string, string]>> = {
@@ -45,16 +46,4 @@ export function asTrouble(error: unknown, path: string): unknown {
   // Of a lock SQLite's words say less than ours; of everything else they may name what matters.
   const words = kind === "busy" || !(error instanceof Error) ? "" : ` (${error.message})`;
   return new OutboxError(kind, `database ${path}: ${what}${words}`, hint, { cause: error });
-}
-
-/** Primary result code of a SQLite error, null for any other error. */
-export function sqliteCode(error: unknown): number | null {
-  const errno = extendedCode(error);
-  return errno === null ? null : errno & 0xff;
-}
-
-function extendedCode(error: unknown): number | null {
-  if (!(error instanceof Error) || error.name !== "SQLiteError") return null;
-  const { errno } = error as Error & { errno?: unknown };
-  return typeof errno === "number" ? errno : null;
 }

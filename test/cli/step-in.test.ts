@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { ID, Place } from "./outbox.ts";
 
 const enqueue = (place: Place, ...flags: string[]): Promise<string> =>

@@ -14,8 +14,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { OutboxError } from "../../src/core/errors.ts";
-import { bringForward, install, MIGRATIONS, ownership, SCHEMA_VERSION } from "../../src/store/migrate.ts";
-import { installInto, openDatabase, type OpenTerms } from "../../src/store/open.ts";
+import { bringForward, install, MIGRATIONS, ownership } from "../../src/store/migrate.ts";
+import { openDatabase, type OpenTerms } from "../../src/store/open.ts";
+import { installInto } from "../../src/store/prepare.ts";
+import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { checkPlace } from "../../src/store/place.ts";
 import type { Handle } from "../../src/store/statement.ts";
 import { terms } from "../fixtures/store/terms.ts";
@@ -123,16 +125,21 @@ describe("a database that is made", () => {
 
   test("is as durable from its first write on as ever after", async () => {
     using dir = scratch();
-    const asked = spyOn(Database.prototype, "query");
+    const spies = [spyOn(Database.prototype, "query"), spyOn(Database.prototype, "run")];
     const path = dir.file("a.db");
     try {
       (await open(path)).close();
-      const said = asked.mock.calls.map(([sql]) => sql);
+      const said = spies
+        .flatMap(({ mock }) => mock.calls.map(([sql], at) => ({ sql, order: mock.invocationCallOrder[at] ?? 0 })))
+        .toSorted((one, other) => one.order - other.order)
+        .flatMap(({ sql }) => sql.split(";").map((statement) => statement.trim()))
+        .filter((sql) => sql !== "");
       const written = said.findIndex((sql) => /journal_mode|CREATE|INSERT|BEGIN/.test(sql));
+      expect(written).toBeGreaterThan(0);
       expect(said[0]).toBe("PRAGMA busy_timeout = 30000");
       expect(said.slice(0, written)).toContainValues(["PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON"]);
     } finally {
-      asked.mockRestore();
+      for (const spy of spies) spy.mockRestore();
     }
   });
 

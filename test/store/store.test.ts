@@ -4,7 +4,8 @@ import { statSync } from "node:fs";
 import { OutboxError } from "../../src/core/errors.ts";
 import { checkRequest, type EnqueueRequest } from "../../src/core/request.ts";
 import { createStore, type Exchange, openStore, type Store } from "../../src/store/store.ts";
-import { asTrouble, sqliteCode } from "../../src/store/trouble.ts";
+import { sqliteCode } from "../../src/store/failed.ts";
+import { asTrouble } from "../../src/store/trouble.ts";
 import { terms } from "../fixtures/store/terms.ts";
 import { count, countedEntropy, handClock, memory, POLICY, row, scratch, T0 } from "../fixtures/world.ts";
 

@@ -1,6 +1,6 @@
 /** `outbox migrate`: brings a database to this schema; with `--install` adds the tables to a program's own. */
-import { bringUp, installInto } from "../../store/open.ts";
-import { SCHEMA_VERSION } from "../../store/migrate.ts";
+import { bringUp, installInto } from "../../store/prepare.ts";
+import { SCHEMA_VERSION } from "../../store/version.ts";
 import { OK } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { escapeControls, jsonLine } from "../output.ts";

@@ -1,5 +1,5 @@
 /** `outbox version`. */
-import { SCHEMA_VERSION } from "../../store/migrate.ts";
+import { SCHEMA_VERSION } from "../../store/version.ts";
 import type { Io } from "../io.ts";
 import { OK } from "../exit.ts";
 import { jsonLine } from "../output.ts";

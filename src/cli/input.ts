@@ -1,5 +1,4 @@
 /** Reading what a FILE flag names, `-` being stdin. Bounded, and strict about UTF-8: a replaced byte is a changed message. */
-import { closeSync, openSync, readSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
 import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
 import { homeOf } from "../settings/locate.ts";
@@ -66,6 +65,7 @@ async function* piecesWithin(
 
 /** Whatever can be read: files, pipes, devices. A stream of Bun's denies access to devices (1.4.5). Reading waits as `cat` does. */
 function* piecesOf(path: string): Generator<Uint8Array> {
+  const { closeSync, openSync } = process.getBuiltinModule("node:fs"); // few messages come from a file
   const descriptor = openSync(path, "r");
   try {
     for (;;) {
@@ -84,7 +84,7 @@ const PIECE_BYTES = 65_536;
 function readSome(descriptor: number, into: Uint8Array): number {
   for (;;) {
     try {
-      return readSync(descriptor, into);
+      return process.getBuiltinModule("node:fs").readSync(descriptor, into);
     } catch (error) {
       if (refusedCode(error) !== "EAGAIN") throw error;
       Bun.sleepSync(2);

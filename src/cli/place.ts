@@ -1,6 +1,4 @@
 /** Which settings hold for a command, and which database it works on. The one place that knows the order of precedence. */
-import { statSync } from "node:fs";
-import { basename, dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
 import { nearest } from "../core/nearest.ts";
 import { homeOf } from "../settings/locate.ts";
@@ -96,13 +94,14 @@ function nameIn({ sources }: Settings, path: string): string | undefined {
 function identity(path: string): string {
   const file = inode(path);
   if (file !== null) return file;
+  const { basename, dirname } = process.getBuiltinModule("node:path");
   const directory = inode(dirname(path));
   return directory === null ? path : `${directory}/${basename(path)}`;
 }
 
 function inode(path: string): string | null {
   try {
-    const stat = statSync(path, { throwIfNoEntry: false });
+    const stat = process.getBuiltinModule("node:fs").statSync(path, { throwIfNoEntry: false });
     return stat === undefined ? null : `${stat.dev}:${stat.ino}`;
   } catch {
     return null; // out of reach: opening it says why
@@ -112,7 +111,7 @@ function inode(path: string): string | null {
 /** Commands run in the user's home, else in `/`: never where somebody happened to start the runner. */
 export function workplace(io: Io): string {
   const path = homeOf(io.env);
-  return inode(path) !== null && statSync(path).isDirectory() ? path : "/";
+  return inode(path) !== null && process.getBuiltinModule("node:fs").statSync(path).isDirectory() ? path : "/";
 }
 
 /** How a command that works on an existing database opens it: it never makes one, and never changes its schema. */

@@ -1,8 +1,8 @@
 /** The real streams. Written with blocking calls to the descriptors: what `out` returns from has left the process. */
-import { writeSync } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
 import { refusedCode, refusedWords } from "../core/refused.ts";
 import { hostClock, hostEntropy, hostZone } from "../host.ts";
+import { libc } from "../libc.ts";
 import { type Interrupts, type Io, StdoutClosed, type Terminal } from "./io.ts";
 
 /** @param listen installs the signal handlers; called at most once */
@@ -40,10 +40,20 @@ function writeOut(text: string): void {
   }
 }
 
-/** A pipe may take a part only, and one that its maker set non-blocking may ask to wait. */
 function writeAll(fd: number, text: string): void {
   const bytes = new TextEncoder().encode(text);
+  const c = libc();
   for (let at = 0; at < bytes.length;) {
+    const count = c?.write(fd, bytes.subarray(at)) ?? null;
+    if (count === null) return writeWary(fd, bytes, at);
+    at += count;
+  }
+}
+
+/** A pipe may take a part only, and one that its maker set non-blocking may ask to wait. @throws what the system refused it for */
+function writeWary(fd: number, bytes: Uint8Array, from: number): void {
+  const { writeSync } = process.getBuiltinModule("node:fs");
+  for (let at = from; at < bytes.length;) {
     try {
       at += writeSync(fd, bytes, at);
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import type { Answer, Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
 import type { CheckedRequest } from "../core/request.ts";
-import { enqueueClaimed } from "../store/enqueue.ts";
+import { enqueueClaimed } from "../store/inline.ts";
 import type { Refusal } from "../store/claim.ts";
 import { onOurs } from "./handle.ts";
 import { HERE } from "./place.ts";

@@ -1,9 +1,8 @@
 /** Which settings file it is, and what lies in it once it is found to be trustworthy. */
-import { lstatSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { OutboxError } from "../core/errors.ts";
 import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
 import { escapeControls } from "../core/visible.ts";
+import { libc } from "../libc.ts";
 import { absolute, type Place, placeOf, xdg } from "./place.ts";
 import type { Choice, Origin } from "./settings.ts";
 import { readTrusted } from "./trust.ts";
@@ -38,13 +37,13 @@ export function userFile(env: Choice["env"]): string {
 /** The user's home: an absolute HOME, else what the system says, for which Bun too asks HOME first (1.4.5). */
 export function homeOf(env: Choice["env"]): string {
   if (env["HOME"]?.startsWith("/") === true) return env["HOME"];
-  const known = homedir();
+  const known = process.getBuiltinModule("node:os").homedir();
   return known.startsWith("/") ? known : (homeInPasswd(process.getuid?.()) ?? "/");
 }
 
 function homeInPasswd(uid: number | undefined): string | null {
   try {
-    for (const line of readFileSync("/etc/passwd", "utf8").split("\n")) {
+    for (const line of process.getBuiltinModule("node:fs").readFileSync("/etc/passwd", "utf8").split("\n")) {
       const [, , owner, , , home] = line.split(":");
       if (owner === String(uid) && home?.startsWith("/") === true) return home;
     }
@@ -95,8 +94,10 @@ export function isNamedButMissing(choice: Choice): boolean {
 
 /** A dangling link exists: to pass it over would be to run with settings that nobody chose. */
 function exists(path: string): boolean {
+  const facts = libc()?.facts(path, "stay") ?? null;
+  if (facts !== null) return facts !== "missing";
   try {
-    lstatSync(path);
+    process.getBuiltinModule("node:fs").lstatSync(path);
     return true;
   } catch (error) {
     const code = refusedCode(error);

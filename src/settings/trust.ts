@@ -2,11 +2,12 @@
  * Whether the settings file may be believed. It names commands to run, so nobody but root and the caller may be able to
  * change it. What is checked is what is read: the open descriptor, not the name.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, type Stats, statSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { OutboxError } from "../core/errors.ts";
 import { refusedCode } from "../core/refused.ts";
 import { refusedWords } from "../core/refused.ts";
 import { escapeControls } from "../core/visible.ts";
+import { readPlain } from "./plain.ts";
 import { decode } from "./text.ts";
 
 /**
@@ -22,6 +23,14 @@ const LARGEST = 262_144;
  * @throws OutboxError `permission` when others could change it or it cannot be read; `settings` when it is no text file
  */
 export function readTrusted(path: string, uid: number): { readonly file: string; readonly text: string } {
+  const plain = readPlain(path, uid, LARGEST);
+  if (plain !== null) return { file: plain.file, text: decode(plain.bytes, plain.file) };
+  return readWary(path, uid);
+}
+
+/** The same step by step, for every system and with words for what is wrong. */
+export function readWary(path: string, uid: number): { readonly file: string; readonly text: string } {
+  const { closeSync, constants, fstatSync, lstatSync, openSync, realpathSync, statSync } = nodeFs();
   const file = attempt(path, () => realpathSync(path));
   // Looked at before it is opened: opening a FIFO waits for a writer, and opening a device may do anything.
   mustBeFile(
@@ -51,6 +60,11 @@ export function readTrusted(path: string, uid: number): { readonly file: string;
   }
 }
 
+/** Only where it is needed: loading it is a good part of what an enqueue costs. */
+function nodeFs(): typeof import("node:fs") {
+  return process.getBuiltinModule("node:fs");
+}
+
 function mustBeFile(file: string, stats: Stats): void {
   if (stats.isFile()) return;
   const what = stats.isDirectory() ? "a directory" : stats.isFIFO() ? "a pipe" : stats.isSocket() ? "a socket" : "a device";
@@ -77,6 +91,7 @@ function mustBeOurs(path: string, stats: Stats, uid: number): void {
 
 /** At most LARGEST bytes, also when the file grows meanwhile. */
 function contents(file: string, descriptor: number): Uint8Array {
+  const { fstatSync, readSync } = nodeFs();
   const buffer = new Uint8Array(Math.min(fstatSync(descriptor).size, LARGEST) + 1);
   let length = 0;
   let room = buffer;

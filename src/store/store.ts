@@ -6,7 +6,6 @@ import type { AdminEvent, Dispatch, DispatchRef, Transition } from "../core/disp
 import type { Situation } from "../core/explain.ts";
 import type { CheckedRequest } from "../core/request.ts";
 import { patienceEnds, staleHolders } from "./claim.ts";
-import { enqueueClaimed, type Inline } from "./enqueue.ts";
 import { createEntry, type Entry, type StoreSeams } from "./entry.ts";
 import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
 import { type Figures, figures } from "./figures.ts";
@@ -17,6 +16,7 @@ import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
 import { type RetentionTerms, sweep, type Swept, type SweepProgress } from "./retention.ts";
+import { enqueueClaimed, type Inline } from "./inline.ts";
 import { situated } from "./situation.ts";
 import { type Handle, statement } from "./statement.ts";
 import { note, over, standing } from "./told.ts";

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { checkRequest, type EnqueueRequest } from "../../src/core/request.ts";
 import { claimNext } from "../../src/store/claim.ts";
-import { enqueueClaimed, type Inline } from "../../src/store/enqueue.ts";
+import { enqueueClaimed, type Inline } from "../../src/store/inline.ts";
 import { hold } from "../../src/store/gates.ts";
 import { createStore } from "../../src/store/store.ts";
 import { countedEntropy, enter, entropy, handClock, memory, row, T0, take, terms } from "../fixtures/world.ts";

@@ -15,6 +15,7 @@ const PLATFORM = /^(node:[\w/]+|bun)$/;
 const CORE = /^src\/core\//;
 const STORE = /^src\/store\//;
 const HOST = /^src\/host\.ts$/;
+const LIBC = /^src\/libc\.ts$/;
 const SQLITE = /^bun:sqlite$/;
 
 export const ROOMS: readonly Room[] = [
@@ -31,15 +32,21 @@ export const ROOMS: readonly Room[] = [
     why: "host is the clock and the dice and knows nothing of what they are for",
   },
   {
+    name: "libc",
+    files: LIBC,
+    may: [/^bun:ffi$/],
+    why: "one place calls into the C library, and knows nothing of what for",
+  },
+  {
     name: "settings/complain",
     files: /^src\/settings\/complain\.ts$/,
-    may: [CORE, /^src\/settings\//, /^valibot$/, /^yaml$/, PLATFORM],
+    may: [CORE, LIBC, /^src\/settings\//, /^valibot$/, /^yaml$/, PLATFORM],
     why: "the yaml package finds line and column; nobody else pays for loading it",
   },
   {
     name: "settings",
     files: /^src\/settings\//,
-    may: [CORE, /^src\/settings\//, /^valibot$/, PLATFORM],
+    may: [CORE, LIBC, /^src\/settings\//, /^valibot$/, PLATFORM],
     why: "settings turn a file into values; who uses them is not their affair",
   },
   {
@@ -87,6 +94,7 @@ export const ROOMS: readonly Room[] = [
       CORE,
       STORE,
       HOST,
+      LIBC,
       PLATFORM,
       /^src\/(settings|transport|dispatcher|cli)\//,
       /^src\/index\.ts$/,

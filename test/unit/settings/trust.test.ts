@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readTrusted } from "../../../src/settings/trust.ts";
+import { libc } from "../../../src/libc.ts";
+import { readPlain } from "../../../src/settings/plain.ts";
+import { readTrusted as readEither, readWary } from "../../../src/settings/trust.ts";
 import { directory, trouble, UID, write } from "./scratch.ts";
 
 /** Gives a path to somebody else, and answers as whom it must then be looked at. */
@@ -11,7 +13,10 @@ function giveAway(path: string): number {
   return 0;
 }
 
-describe("readTrusted()", () => {
+describe.each([
+  ["readTrusted()", readEither],
+  ["readWary()", readWary],
+] as const)("%s", (_, readTrusted) => {
   test("reads a file that only its owner can write", () => {
     const file = write(join(directory(), "s.yaml"), "run: {}\n");
     expect(readTrusted(file, UID)).toEqual({ file, text: "run: {}\n" });
@@ -122,5 +127,21 @@ describe("readTrusted()", () => {
   ])("refuses %s with its place", async (_, content, told) => {
     const file = write(join(directory(), "s.yaml"), content);
     expect(await trouble(() => readTrusted(file, UID))).toMatchObject({ kind: "settings", message: `${file}:${told}` });
+  });
+});
+
+describe("readPlain()", () => {
+  test("reads what is plain, by its real name", () => {
+    const [real, other] = [directory(), directory()];
+    const file = write(join(real, "s.yaml"), "run: {}\n");
+    symlinkSync(file, join(other, "link"));
+    const read = readPlain(join(other, "link"), UID, 100);
+    // Where there is no such way, the other one reads everything.
+    if (libc() !== null) expect(read).toEqual({ file, bytes: new TextEncoder().encode("run: {}\n") });
+    else expect(read).toBeNull();
+  });
+
+  test("leaves to the other way what is larger than it may be", () => {
+    expect(readPlain(write(join(directory(), "s.yaml"), "123456"), UID, 5)).toBeNull();
   });
 });

@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
 import { COMMANDS } from "../../src/cli/command.ts";
 import { hostClock } from "../../src/host.ts";
 import { breaches } from "../../src/store/invariants.ts";
-import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migrate.ts";
+import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { seqOf, STAGES, writeDatabase } from "../fixtures/store/stages.ts";
 import { sh, until, Workstation } from "./running.ts";
 

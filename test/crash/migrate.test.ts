@@ -7,7 +7,8 @@ import { BINARY } from "../cli/outbox.ts";
 import { Workstation } from "../cli/running.ts";
 import { hostClock } from "../../src/host.ts";
 import { breaches } from "../../src/store/invariants.ts";
-import { ownership, SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { ownership } from "../../src/store/migrate.ts";
+import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { STAGES, writeDatabase } from "../fixtures/store/stages.ts";
 
 setDefaultTimeout(60_000);

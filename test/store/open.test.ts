@@ -580,6 +580,10 @@ describe("an older or newer schema", () => {
   });
 });
 
+test("the number of the schema is that of its steps", () => {
+  expect(SCHEMA_VERSION).toBe(MIGRATIONS.length);
+});
+
 test("the schema uses no syntax younger than SQLite 3.38", () => {
   for (const step of MIGRATIONS) {
     const code = step.replaceAll(/--.*$/gm, "");

@@ -24,6 +24,7 @@ export interface Libc {
   /** @returns how many bytes were read; 0 at the end */
   read(descriptor: number, into: Uint8Array): number | null;
   close(descriptor: number): void;
+  isTerminal(descriptor: number): boolean;
   /** @returns how many bytes were taken: perhaps not all of them */
   write(descriptor: number, bytes: Uint8Array): number | null;
 }
@@ -56,6 +57,7 @@ function open() {
     open: { args: ["ptr", "i32"], returns: "i32" },
     read: { args: ["i32", "ptr", "usize"], returns: "i32" },
     close: { args: ["i32"], returns: "i32" },
+    isatty: { args: ["i32"], returns: "i32" },
     statx: { args: ["i32", "ptr", "i32", "u32", "ptr"], returns: "i32" },
     realpath: { args: ["ptr", "ptr"], returns: "ptr" },
     __errno_location: { args: [], returns: "ptr" },
@@ -86,6 +88,7 @@ function over(c: ReturnType<typeof open>, noFollow: number): Libc {
     open: (path) => positive(c.open(cText(path), noFollow | O_NONBLOCK | O_CLOEXEC)),
     read: (descriptor, into) => positive(c.read(descriptor, into, into.length)),
     close: (descriptor) => void c.close(descriptor),
+    isTerminal: (descriptor) => c.isatty(descriptor) === 1,
     write: (descriptor, bytes) => positive(c.write(descriptor, bytes, bytes.length)),
   };
 }

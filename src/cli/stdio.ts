@@ -64,13 +64,17 @@ function writeWary(fd: number, bytes: Uint8Array, from: number): void {
 }
 
 function findTerminal(env: Io["env"]): Terminal {
-  // process.stdout opens a Node stream, which takes longer than the whole of an enqueue: only lists and help come here.
-  const stdout = process.stdout.isTTY;
+  const stdout = isTerminal(1);
   const noColor = (env["NO_COLOR"] ?? "") !== "" || env["TERM"] === "dumb";
   return {
     stdout,
-    stderr: process.stderr.isTTY,
+    stderr: isTerminal(2),
     columns: stdout ? process.stdout.columns || 80 : null,
     color: stdout && !noColor,
   };
+}
+
+/** Asked without process.stdout where that is possible: it opens a Node stream, which takes longer than the whole of an enqueue. */
+function isTerminal(descriptor: 1 | 2): boolean {
+  return libc()?.isTerminal(descriptor) ?? (descriptor === 1 ? process.stdout : process.stderr).isTTY;
 }

@@ -98,6 +98,15 @@ describe("libc()", () => {
     closeSync(full);
   });
 
+  test("tells a terminal from what is none", () => {
+    using dir = scratch();
+    const [file] = files(dir);
+    const descriptors = [openSync(file ?? "", "r"), openSync("/dev/ptmx", "r+")];
+    expect(descriptors.map((descriptor) => c?.isTerminal(descriptor))).toEqual([false, true]);
+    for (const descriptor of descriptors) closeSync(descriptor);
+    expect(c?.isTerminal(descriptors[0] ?? -1)).toBe(false);
+  });
+
   test("takes no path that NUL would cut short", () => {
     expect(() => c?.facts("/etc\0/passwd", "stay")).toThrow("a path holds NUL");
   });

@@ -2,9 +2,9 @@
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { broken, NOTHING } from "./laws.ts";
 import { type Ended, type Given, idsIn, type Site } from "./site.ts";
+import { SCHEMA_VERSION } from "../../src/store/version.ts";
 
 /** A scenario whose place is ready. */
 export interface Stage {

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compile } from "../compile.ts";
+import { compile, compilePlain } from "../compile.ts";
 import type { Side } from "./rounds.ts";
 
 export interface Place {
@@ -13,8 +13,10 @@ export interface Place {
   outbox(...args: readonly string[]): Side;
   /** `enqueue` of a small message. */
   enqueue(db: string): Side;
-  /** The empty program, compiled like outbox. */
+  /** The empty program, compiled as anybody does it: the yardstick. */
   readonly empty: Side;
+  /** The same with the flags that outbox has for its own start: how much of it they are. */
+  readonly emptyAsOurs: Side;
   /** Runs it to its end. @throws Error when it fails */
   run(side: Side): string;
   [Symbol.dispose](): void;
@@ -42,7 +44,8 @@ export function benchPlace(): Place {
   writeFileSync(env.OUTBOX_CONFIG, SETTINGS, { mode: 0o600 });
   mkdirSync(file("empty"));
   writeFileSync(file("empty/empty.ts"), `console.log("done");\n`);
-  compile(file("empty/empty.ts"), file("empty/empty"));
+  compilePlain(file("empty/empty.ts"), file("empty/empty"));
+  compile(file("empty/empty.ts"), file("empty/as-ours"));
   const side = (name: string, argv: readonly string[]): Side => ({ name, argv, env });
   return {
     env,
@@ -50,6 +53,7 @@ export function benchPlace(): Place {
     outbox: (...args) => side(`outbox ${args[0]}`, [binary, ...args]),
     enqueue: (db) => side("outbox enqueue", [binary, "enqueue", "--db", db, "--kind", "k", "--to", "t", "--body", '{"n":1}']),
     empty: side("the empty program", [file("empty/empty")]),
+    emptyAsOurs: side("the empty program, built as outbox", [file("empty/as-ours")]),
     run: ({ argv, env: own, name }) => {
       const done = Bun.spawnSync([...argv], { env: own, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
       if (done.exitCode !== 0) throw new Error(`${name} ended with ${done.exitCode}: ${done.stderr.toString()}`);

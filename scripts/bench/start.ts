@@ -61,13 +61,15 @@ interface Enqueues {
 }
 
 function enqueueLines({ goal, when, place, db, count, shells, missing, ...goals }: Enqueues): readonly Line[] {
-  const sides = [place.enqueue(db), place.empty, ...shells];
-  const costs = rounds(sides, count);
-  const lines = [against(goal, `enqueue, ${when}: of an empty program`, costs[0], costs[1], goals.empty)];
+  const costs = rounds([place.enqueue(db), place.empty, place.emptyAsOurs, ...shells], count);
+  const lines = [
+    against(goal, `enqueue, ${when}: of an empty program`, costs[0], costs[1], goals.empty),
+    informing(against(goal, "enqueue: of an empty program built as outbox", costs[0], costs[2], goals.empty)),
+  ];
   if (missing !== null)
     lines.push({ goal, what: "enqueue: of the sqlite3 shell", value: null, unit: "x", atMost: goals.shell, note: missing });
   for (const [at, shell] of shells.entries()) {
-    const line = against(goal, `enqueue: of ${shell.name}`, costs[0], costs[at + 2], goals.shell);
+    const line = against(goal, `enqueue: of ${shell.name}`, costs[0], costs[at + 3], goals.shell);
     // The bare tables are no yardstick for what has indexes and rules; they tell how much of it the rules are.
     lines.push(at === 0 ? line : informing(line));
   }

@@ -1,6 +1,7 @@
 /** The database as one process has it: the one that all share, and what may go wrong between the two. */
 import type { Database } from "bun:sqlite";
 import type { Process } from "./process.ts";
+import type { Mishap } from "./words.ts";
 
 export interface Shared {
   readonly db: Database;
@@ -35,24 +36,33 @@ export function handleOf(shared: Shared, process: Process): Database {
   const total = (): number => changesOf(db);
   let own = 0;
 
-  const transact = <T>(begin: () => T, writes: boolean): T => {
-    if (shared.writing) return begin(); // inside that of a program
+  /** What becomes of the transaction that is under way; null: none is of this process. */
+  let mishap: Mishap | null = null;
+
+  const lookBefore = (): void => {
     if (db.inTransaction || total() !== shared.changes) shared.look(process, "before");
-    if (!writes) return begin();
-    const mishap = process.mishaps.shift() ?? "none";
-    if (mishap !== "none") process.troubled();
-    if (mishap === "busy") throw sqliteError(5);
-    if (mishap === "lost") throw sqliteError(10);
-    let answer: T;
+  };
+  const begin = (): void => {
+    lookBefore();
+    const next = process.mishaps.shift() ?? "none";
+    if (next !== "none") process.troubled();
+    if (next === "busy") throw sqliteError(5);
+    if (next === "lost") throw sqliteError(10);
+    db.run("BEGIN IMMEDIATE");
+    mishap = next;
     shared.writing = true;
-    process.lookMs = mishap === "slow" ? 400 : 0;
+    process.lookMs = next === "slow" ? 400 : 0;
+  };
+  const end = (how: "COMMIT" | "ROLLBACK"): void => {
+    const what = mishap;
+    mishap = null;
     try {
-      answer = mishap === "full" ? rolledBack(begin) : begin();
+      db.run(what === "full" ? "ROLLBACK" : how);
     } finally {
       shared.writing = false;
       process.lookMs = 0;
       const changes = total();
-      if (changes !== shared.changes && mishap !== "full") {
+      if (changes !== shared.changes && how === "COMMIT" && what !== "full") {
         shared.commits += 1;
         own += 1;
         shared.rang(process);
@@ -60,15 +70,33 @@ export function handleOf(shared: Shared, process: Process): Database {
       if (changes !== shared.changes) shared.look(process, "after");
       shared.changes = changes;
     }
-    if (mishap === "late") process.freeze(LATE_MS);
-    if (mishap === "kept") throw sqliteError(10);
+    if (how === "ROLLBACK") return;
+    if (what === "full") throw sqliteError(13);
+    if (what === "late") process.freeze(LATE_MS);
+    if (what === "kept") throw sqliteError(10);
+  };
+  const whole = <T>(body: () => T): T => {
+    if (shared.writing) return db.transaction(body).immediate(); // inside that of a program
+    begin();
+    let answer: T;
+    try {
+      answer = body();
+    } catch (error) {
+      end("ROLLBACK");
+      throw error;
+    }
+    end("COMMIT");
     return answer;
   };
-  const rolledBack = <T>(begin: () => T): T =>
-    db.transaction((): T => {
-      begin();
-      throw sqliteError(13);
-    })();
+  const reading = <T>(body: () => T): T => {
+    if (!shared.writing) lookBefore();
+    return db.transaction(body).deferred();
+  };
+  const run = (sql: string, ...values: []): unknown => {
+    if (sql === "BEGIN IMMEDIATE") return begin();
+    if (mishap !== null && (sql === "COMMIT" || sql === "ROLLBACK")) return end(sql);
+    return db.run(sql, ...values);
+  };
   const version = {
     safeIntegers: () => version,
     get: () => ({ data_version: shared.commits - own }),
@@ -77,11 +105,8 @@ export function handleOf(shared: Shared, process: Process): Database {
     get(target, name) {
       // A connection does not see its own commits as changes.
       if (name === "query") return (sql: string) => (sql === "PRAGMA data_version" ? version : target.query(sql));
-      if (name === "transaction")
-        return (body: () => unknown) => ({
-          immediate: () => transact(() => target.transaction(body).immediate(), true),
-          deferred: () => transact(() => target.transaction(body).deferred(), false),
-        });
+      if (name === "run") return run;
+      if (name === "transaction") return (body: () => unknown) => ({ immediate: () => whole(body), deferred: () => reading(body) });
       if (name === "close") return () => {}; // it belongs to the world
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;

@@ -80,7 +80,7 @@ describe("stays pending, told why, where something is in its way:", () => {
   test("a hold", async () => {
     using station = place("exit 0");
     await station.enqueue({});
-    await station.run(["hold", "--to", "seat-1"], { stdout: /./ });
+    await station.prepare(["hold", "--to", "seat-1"], { stdout: /./ });
     await station.run(NOW, { stdout: ID, stderr: "outbox: not sent now, it stays pending: it is held (outbox hold lists what is held)\n" });
     expect(station.row(2)).toMatchObject({ status: "pending", attempt: 0 });
   });

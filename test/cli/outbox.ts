@@ -6,6 +6,7 @@ import { expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inProcess } from "./in_process.ts";
 
 export const BINARY = join(import.meta.dir, "../../dist/outbox");
 
@@ -53,13 +54,17 @@ export class Place implements Disposable {
 
   /** Runs it and checks all that it did. Returns what it printed, without the last newline. */
   async run(args: readonly string[], expected: Expected = {}, given: Given = {}): Promise<string> {
-    const result = await this.start(args, given);
-    const asked = { code: expected.code ?? 0, stdout: expected.stdout ?? "", stderr: expected.stderr ?? "" };
-    const matches = (text: string, wanted: string | RegExp): boolean => (typeof wanted === "string" ? text === wanted : wanted.test(text));
-    const right = result.code === asked.code && matches(result.stdout, asked.stdout) && matches(result.stderr, asked.stderr);
-    // One comparison of everything shows in a failure what the other stream said.
-    expect(right ? asked : result).toEqual(asked as Result);
-    return result.stdout.replace(/\n$/, "");
+    return checked(await this.start(args, given), expected);
+  }
+
+  /** The same command line in this process, where it only prepares or looks up what a test is about. */
+  async prepare(args: readonly string[], expected: Expected = {}, given: Given = {}): Promise<string> {
+    return checked(await inProcess(args, { cwd: this.home, env: this.env(given.env), stdin: given.stdin }), expected);
+  }
+
+  /** What `--json` prints, looked up in this process. */
+  async look(args: readonly string[], expected: Expected = {}): Promise<readonly Record<string, unknown>[]> {
+    return linesOf(await this.prepare([...args, "--json"], { stdout: JSON_LINES, ...expected }));
   }
 
   /** Runs a line of sh with the program as `outbox`. */
@@ -78,13 +83,27 @@ export class Place implements Disposable {
 
   /** Runs it with `--json` and reads its lines. */
   async json(args: readonly string[], expected: Expected = {}, given: Given = {}): Promise<readonly Record<string, unknown>[]> {
-    const text = await this.run([...args, "--json"], { stdout: /^(\{.*\}\n)*$/, ...expected }, given);
-    return text === "" ? [] : text.split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+    return linesOf(await this.run([...args, "--json"], { stdout: JSON_LINES, ...expected }, given));
   }
 
   [Symbol.dispose](): void {
     rmSync(this.home, { recursive: true, force: true });
   }
+}
+
+const JSON_LINES = /^(\{.*\}\n)*$/;
+
+function linesOf(text: string): readonly Record<string, unknown>[] {
+  return text === "" ? [] : text.split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+function checked(result: Result, expected: Expected): string {
+  const asked = { code: expected.code ?? 0, stdout: expected.stdout ?? "", stderr: expected.stderr ?? "" };
+  const matches = (text: string, wanted: string | RegExp): boolean => (typeof wanted === "string" ? text === wanted : wanted.test(text));
+  const right = result.code === asked.code && matches(result.stdout, asked.stdout) && matches(result.stderr, asked.stderr);
+  // One comparison of everything shows in a failure what the other stream said.
+  expect(right ? asked : result).toEqual(asked as Result);
+  return result.stdout.replace(/\n$/, "");
 }
 
 export const ID = /^[0-9a-f]{32}\n$/;

@@ -54,7 +54,9 @@ describe("run --once", () => {
         routes: { reply: { notify_template: TRUE } },
       },
     });
-    await place.run(["enqueue", "--kind", "ping", "--to", "seat-1", "--ack", "--dedup-key", "k 1", "--body", '{"b":1.0}'], { stdout: /./ });
+    await place.prepare(["enqueue", "--kind", "ping", "--to", "seat-1", "--ack", "--dedup-key", "k 1", "--body", '{"b":1.0}'], {
+      stdout: /./,
+    });
     // What the command itself acknowledged counts as delivered.
     expect(await place.drain()).toEqual({ attempted: 1, delivered: 1, dead_letter: 0, expired: 0, retried: 0 });
     const row = place.row(1);
@@ -193,7 +195,7 @@ describe("the exit code says what is wrong", () => {
     ["settings that are wrong", ["--config", "wrong.yaml"], 78, /wrong\.yaml/],
   ])("of %s", async (_, flags, code, stderr) => {
     using place = new Workstation().settings({ dispatch: { notify_template: TRUE } });
-    await place.run(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
+    await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
     writeFileSync(place.file("text"), "x".repeat(5_000));
     writeFileSync(place.file("wrong.yaml"), "dispach: {}\n", { mode: 0o600 });
     symlinkSync(place.file("nothing"), place.file("dangling.db"));
@@ -250,7 +252,7 @@ describe("run", () => {
   });
   test.concurrent("lets commands finish within the grace and claims nothing more", async () => {
     using place = new Workstation();
-    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 0.4'), concurrency: 1 } });
+    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 1.5'), concurrency: 1 } });
     await place.enqueue({}, {});
     const runner = place.background("run");
     await until(() => existsSync(place.file("log")));
@@ -302,7 +304,7 @@ describe("run", () => {
   });
   test.concurrent("that is to drain ends in order at a signal too", async () => {
     using place = new Workstation();
-    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 0.3'), concurrency: 1 } });
+    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 1.5'), concurrency: 1 } });
     await place.enqueue({}, {}, {});
     const runner = place.background(...ONCE);
     await until(() => existsSync(place.file("log")));

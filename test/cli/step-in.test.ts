@@ -6,12 +6,12 @@ import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { ID, Place } from "./outbox.ts";
 
 const enqueue = (place: Place, ...flags: string[]): Promise<string> =>
-  place.run(["enqueue", "--kind", "k", "--to", "d", ...flags], { stdout: ID });
-const status = async (place: Place, id: string): Promise<unknown> => (await place.json(["show", id]))[0]?.["status"];
+  place.prepare(["enqueue", "--kind", "k", "--to", "d", ...flags], { stdout: ID });
+const status = async (place: Place, id: string): Promise<unknown> => (await place.look(["show", id]))[0]?.["status"];
 
 test("ack takes the token once, and says yes again", async () => {
   using place = new Place();
-  const [answer] = await place.json(["enqueue", "--kind", "k", "--to", "d", "--ack"]);
+  const [answer] = await place.look(["enqueue", "--kind", "k", "--to", "d", "--ack"]);
   const [id, token] = [String(answer?.["id"]), String(answer?.["ack_token"])];
   await place.run(["ack", id, "wrong"], { code: 1, stderr: `outbox: cannot acknowledge ${id}: the token is not its token\n` });
   expect(await place.json(["ack", id, token])).toEqual([{ outcome: "acked" }]);
@@ -89,7 +89,7 @@ test("retry --expires-in counts from now, and what --rate would make due after i
     stdout: /^2 messages put back, one after the other until 20.*\n$/,
     stderr: "outbox: cannot retry 3: it would expire before it is due; give a later expiry with --expires-in, or a faster --rate\n",
   });
-  const [first, second, third] = await place.json(["ls", "--oldest"]);
+  const [first, second, third] = await place.look(["ls", "--oldest"]);
   expect(Number(second?.["expires_at"]) - Number(first?.["expires_at"])).toBeWithin(0, 5);
   expect(Number(second?.["next_attempt_at"]) - Number(first?.["next_attempt_at"])).toBeWithin(59.9, 65);
   expect(third).toMatchObject({ status: "expired", expires_at: null });
@@ -103,7 +103,7 @@ test("retry --rate spreads the due times", async () => {
     stdout: /^3 messages would be put back, one after the other until /,
   });
   await place.run(["retry", "1", "2", "3", "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until .* \(in \d/ });
-  const due = (await place.json(["ls", "--oldest"])).map((row) => Number(row["next_attempt_at"]));
+  const due = (await place.look(["ls", "--oldest"])).map((row) => Number(row["next_attempt_at"]));
   expect((due[1] ?? 0) - (due[0] ?? 0)).toBeWithin(9.9, 15);
   expect((due[2] ?? 0) - (due[1] ?? 0)).toBeWithin(9.9, 15);
   await place.run(["retry", "1", "--rate", "5"], {
@@ -125,7 +125,7 @@ test("purge deletes whatever the status, and an audit row stays", async () => {
   await enqueue(place, "--dedup-key", "once");
   await place.run(["purge", "1"], { stdout: "1 message purged\n" });
   await place.run(["show", "1"], { code: 1, stderr: "outbox: there is no message 1\n" });
-  await place.run(["enqueue", "--kind", "k", "--to", "d", "--dedup-key", "once"], { stdout: ID });
+  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--dedup-key", "once"], { stdout: ID });
   using db = new Database(place.database, { readonly: true });
   expect(db.query("SELECT action FROM admin_events").all()).toEqual([{ action: "dispatch.purge" }]);
 });
@@ -156,6 +156,6 @@ test("migrate --install adds the tables to a program's own database", async () =
   }
   await place.run(["ls", "--db", path], { code: 74, stderr: /belongs to another program/ });
   await place.run(["migrate", "--install", "--db", path], { stdout: `${path} has schema ${SCHEMA_VERSION}\n` });
-  await place.run(["enqueue", "--kind", "k", "--to", "d", "--db", path], { stdout: ID });
+  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--db", path], { stdout: ID });
   await place.run(["migrate", "--db", path], { stdout: `${path} has schema ${SCHEMA_VERSION}\n` });
 });

@@ -1,5 +1,6 @@
 /** Several runners of the built program at once, some of them killed: what the history and the commands say afterwards. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { hostClock } from "../../src/host.ts";
 import { sh, until, Workstation } from "../cli/running.ts";
 import { check, executions } from "./invariants.ts";
@@ -41,7 +42,7 @@ test.concurrent(
       runner.kill("SIGKILL");
       await runner.exited;
       // The commands of a killed runner live on for a moment; each has the place in its arguments.
-      await until(() => !Bun.spawnSync(["ps", "-A", "-o", "args="]).stdout.toString().includes(place.home));
+      await until(() => !isNamedInArguments(place.home));
       place.ageLeases();
     }
     await place.start(["run", "--once"]);
@@ -82,7 +83,7 @@ test.concurrent("a second runner takes nothing from a first that lives", async (
 });
 
 test.concurrent("a runner that was frozen until its lease was over changes nothing", async () => {
-  using place = recording(1);
+  using place = recording(2);
   await place.enqueue({});
   const frozen = place.background("run", "--once");
   await until(() => place.lines("log").length > 0);
@@ -189,17 +190,28 @@ test.concurrent("SIGTERM during commands of several sources settles them all and
   place.settings({ ...settings, database: place.database, sources: { shop } });
   await place.enqueue(...many(6));
   const stdin = Array.from({ length: 6 }, () => '{"kind":"ping","deliver_to":"seat-2"}\n').join("");
-  await place.run(["enqueue", "--db", shop, "--batch", "-"], { stdout: /./ }, { stdin });
+  await place.prepare(["enqueue", "--db", shop, "--batch", "-"], { stdout: /./ }, { stdin });
   const runner = place.background("run");
   await until(() => place.lines("log").filter((line) => line.startsWith("start")).length >= 5);
   runner.kill("SIGTERM");
   expect(await runner.exited).toBe(0);
   expect(place.rows().filter(({ status }) => status === "delivering")).toEqual([]);
-  expect((await place.json(["ls", "--db", shop])).filter(({ status }) => status === "delivering")).toEqual([]);
+  expect((await place.look(["ls", "--db", shop])).filter(({ status }) => status === "delivering")).toEqual([]);
   await place.drain();
   expect(place.lines("log").filter((line) => line.startsWith("start"))).toHaveLength(12);
   expect(place.rows().every(({ status, attempt }) => status === "delivered" && attempt === 1)).toBeTrue();
 });
+
+/** Whether a process has this among its arguments. */
+function isNamedInArguments(text: string): boolean {
+  return readdirSync("/proc").some((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
+    } catch {
+      return false; // it has just ended
+    }
+  });
+}
 
 /** Uniform numbers in [0, 1) from a seed. */
 function numbers(seed: number): () => number {

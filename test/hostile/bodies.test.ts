@@ -125,10 +125,11 @@ describe("stdin", () => {
     {
       name: "/proc/self/mem as a body",
       args: [...ENQUEUE, "--body-file", "/proc/self/mem"],
+      alone: true,
       code: 74,
       said: /^outbox: cannot read [^\n]+\n$/,
     },
-    { name: "/dev/full as a body", args: [...ENQUEUE, "--body-file", "/dev/full"], code: 65 },
+    { name: "/dev/full as a body", args: [...ENQUEUE, "--body-file", "/dev/full"], alone: true, code: 65 },
     { name: "a pipe that nobody writes to, closed at once", sh: `mkfifo p; (: >p) & outbox ${to} --body-file p`, code: 65 },
     { name: "a directory as a batch", args: ["enqueue", "--batch", "."], code: 65 },
     { name: "a name of 5,000 characters as a body", args: [...ENQUEUE, "--body-file", "n".repeat(5_000)], code: 65 },
@@ -140,7 +141,7 @@ describe("stdin", () => {
       code: 65,
       said: /a\\x0a\\x1b\[2Jb/,
     },
-    { name: "stdin twice", args: [...ENQUEUE, "--body-file", "-", "--text-file", "-"], code: 2 },
+    { name: "stdin twice", args: [...ENQUEUE, "--body-file", "-", "--text-file", "-"], alone: true, code: 2 },
   ]);
 });
 

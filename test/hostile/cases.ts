@@ -11,6 +11,7 @@ import { dirname, join } from "node:path";
 import { EXIT_CODES } from "../../src/cli/exit.ts";
 import { CONTROLS } from "../../src/core/visible.ts";
 import { hostClock } from "../../src/host.ts";
+import { inProcess } from "../cli/in_process.ts";
 import { BINARY } from "../cli/outbox.ts";
 import { Workstation } from "../cli/running.ts";
 import { MESSAGES, writeDatabase } from "../fixtures/store/stages.ts";
@@ -31,6 +32,8 @@ export interface Case {
   readonly args?: readonly string[];
   readonly sh?: string;
   readonly stdin?: string | Uint8Array;
+  /** Only a process of its own can show it: it is about what a descriptor is, or how much memory there is. */
+  readonly alone?: true;
   /** Added to a small environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** What it must come to; several where the reason stands beside it. */
@@ -68,16 +71,29 @@ function seed(): Uint8Array {
   }
 }
 
+/** Past this an input is in the way of the system's limits, or of memory's, and no longer only of our checks. */
+const LARGE_BYTES = 16_384;
+/** Of the other cases one in so many goes through the program, whatever it is about; the rest through the same code in this process. */
+const PROGRAM_EVERY = 3;
+
+/** Whether the program itself must be started for it. */
+function needsProgram({ args = [], sh, stdin = "", alone, env }: Case): boolean {
+  const size = args.reduce((sum, arg) => sum + Buffer.byteLength(arg), Buffer.byteLength(stdin));
+  return sh !== undefined || alone === true || size > LARGE_BYTES || env !== undefined || args.includes("--config");
+}
+
 /** A test for each case, in a place of its own with messages in every status. */
 export function hostile(cases: readonly Case[]): void {
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
+  const own = cases.filter((each) => !needsProgram(each));
+  const inside = new Set(own.filter((_, at) => at % PROGRAM_EVERY > 0));
   test.concurrent.each(cases)("$name", async (each) => {
     using place = new Workstation();
     mkdirSync(dirname(place.database), { recursive: true, mode: 0o700 });
     writeFileSync(place.database, SEED, { mode: 0o600 });
     each.before?.(place);
     const before = messages(place.database);
-    const came = await start(place, each);
+    const came = inside.has(each) ? await runInside(place, each) : await start(place, each);
     judge(each, came);
     const stored = each.stores ?? 0;
     const after = messages(place.database);
@@ -119,6 +135,12 @@ async function run(place: Workstation, { args, sh, stdin, env }: Case): Promise<
   await child.exited;
   expect(child.resourceUsage()?.maxRSS ?? 0).toBeLessThan(MOST_BYTES);
   return { code: child.exitCode, stdout, stderr };
+}
+
+/** The same command line in this process: a start costs more than all that most cases come to. */
+async function runInside(place: Workstation, { args = [], stdin }: Case): Promise<Came> {
+  const { code, stdout, stderr } = await inProcess(args, { cwd: place.home, env: place.env(), stdin });
+  return { code, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) };
 }
 
 function judge({ code, said, stdout: printed }: Case, came: Came): void {

@@ -27,10 +27,11 @@ test(
 );
 
 describe("the crowd catches", () => {
-  const MUTANTS: readonly (readonly [name: string, terms: Pick<CrowdTerms, "mutate" | "alter">])[] = [
+  /** With the first seed that caught it, where that is not 1. */
+  const MUTANTS: readonly (readonly [name: string, terms: Pick<CrowdTerms, "mutate" | "alter">, seed?: number])[] = [
     ["a limit of one more", { mutate: swap(["THEN $per_destination ELSE", "THEN $per_destination + 1 ELSE"]) }],
-    ["probes without limit", { mutate: swap(["THEN $per_destination ELSE 1 END", "THEN $per_destination ELSE $per_destination END"]) }],
-    ["an ignored cooldown", { mutate: swap(["d.wake_at <= $due_by", "d.due_at <= $due_by"]) }],
+    ["probes without limit", { mutate: swap(["THEN $per_destination ELSE 1 END", "THEN $per_destination ELSE $per_destination END"]) }, 3],
+    ["an ignored cooldown", { mutate: swap(["d.wake_at <= $due_by", "d.due_at <= $due_by"]) }, 2],
     [
       "no turn",
       {
@@ -61,8 +62,8 @@ describe("the crowd catches", () => {
   ];
   test.each(MUTANTS)(
     "%s",
-    (_, mutant) => {
-      for (let seed = 1; seed <= 12; seed++) if (play({ seed, steps: 1_000, ...mutant }).wrong.length > 0) return;
+    (_, mutant, first = 1) => {
+      for (let seed = first; seed < first + 12; seed++) if (play({ seed, steps: 1_000, ...mutant }).wrong.length > 0) return;
       throw new Error("it was not caught");
     },
     20_000,

@@ -309,75 +309,84 @@ test("whatever is done in whatever order, the counters are what a log of all mov
     { kind: "fault", error: "no such command" },
     { kind: "unresolvable", error: "no route" },
   ];
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), (steps) => {
-      const db = memory();
-      // What nobody purges: each move with its kind and whose it was.
-      db.run("CREATE TABLE log (kind, before, after, reason, actor, claimant)");
-      db.run(
-        "CREATE TRIGGER logs AFTER UPDATE OF attempt, status ON dispatch_outbox BEGIN INSERT INTO log VALUES (NEW.kind, OLD.status, NEW.status, NEW.reason_code, NEW.actor, OLD.actor); END",
-      );
-      db.run(
-        "CREATE TRIGGER leaves AFTER DELETE ON dispatch_outbox BEGIN INSERT INTO log VALUES (OLD.kind, OLD.status, NULL, '', '', ''); END",
-      );
-      let now = T0;
-      let runner = 1;
-      const all = (): number[] =>
-        db
-          .query<{ seq: number }, []>("SELECT seq FROM dispatch_outbox ORDER BY seq")
-          .all()
-          .map(({ seq }) => seq);
-      for (const { act, which, outcome } of steps) {
-        now += 1;
-        const seq = all()[which % Math.max(1, all().length)] ?? 0;
-        const by = { now, actor: "anna" };
-        if (act === "enter")
-          enter(
+  // One database, taken back after each: to make new ones would take longer than all that is played.
+  const db = memory();
+  // What nobody purges: each move with its kind and whose it was.
+  db.run("CREATE TABLE log (kind, before, after, reason, actor, claimant)");
+  db.run(
+    "CREATE TRIGGER logs AFTER UPDATE OF attempt, status ON dispatch_outbox BEGIN INSERT INTO log VALUES (NEW.kind, OLD.status, NEW.status, NEW.reason_code, NEW.actor, OLD.actor); END",
+  );
+  db.run(
+    "CREATE TRIGGER leaves AFTER DELETE ON dispatch_outbox BEGIN INSERT INTO log VALUES (OLD.kind, OLD.status, NULL, '', '', ''); END",
+  );
+  function played(steps: readonly { readonly act: string; readonly which: number; readonly outcome: number }[]): void {
+    let now = T0;
+    let runner = 1;
+    const all = (): number[] =>
+      db
+        .query<{ seq: number }, []>("SELECT seq FROM dispatch_outbox ORDER BY seq")
+        .all()
+        .map(({ seq }) => seq);
+    for (const { act, which, outcome } of steps) {
+      now += 1;
+      const seq = all()[which % Math.max(1, all().length)] ?? 0;
+      const by = { now, actor: "anna" };
+      if (act === "enter")
+        enter(
+          db,
+          { kind: `kind-${which % 3}`, deliver_to: `seat-${which % 4}`, max_attempts: 1 + (outcome % 3), ack_required: outcome === 0 },
+          now,
+        );
+      else if (act === "take") take(db, now, { holder: `desk ${runner} 1` });
+      else if (act === "vanish") {
+        now += 60;
+        runner += 1;
+      } else if (act === "cancel") cancel(db, { seq }, by);
+      else if (act === "retry") retry(db, { seq }, by);
+      else if (act === "purge") purge(db, { seq }, { ...by, force: which % 2 === 0 });
+      else if (act === "back") {
+        db.run("SAVEPOINT a");
+        take(db, now);
+        purge(db, { seq }, { ...by, force: true });
+        db.run("ROLLBACK TO a");
+        db.run("RELEASE a");
+      } else if (seq !== 0) {
+        const at = row(db, seq);
+        if (act === "ack") ack(db, { seq }, at.ack_token ?? "", now);
+        else if (at.status === "delivering") {
+          const chosen = OUTCOMES[outcome] ?? { kind: "released", error: "", exhausted: false };
+          settle(
             db,
-            { kind: `kind-${which % 3}`, deliver_to: `seat-${which % 4}`, max_attempts: 1 + (outcome % 3), ack_required: outcome === 0 },
+            { seq, attempt: at.attempt, lockToken: at.lock_token ?? "" },
+            moveAfter(chosen, at, POLICY, now, 0),
             now,
+            at.holder ?? "",
           );
-        else if (act === "take") take(db, now, { holder: `desk ${runner} 1` });
-        else if (act === "vanish") {
-          now += 60;
-          runner += 1;
-        } else if (act === "cancel") cancel(db, { seq }, by);
-        else if (act === "retry") retry(db, { seq }, by);
-        else if (act === "purge") purge(db, { seq }, { ...by, force: which % 2 === 0 });
-        else if (act === "back") {
-          db.run("SAVEPOINT a");
-          take(db, now);
-          purge(db, { seq }, { ...by, force: true });
-          db.run("ROLLBACK TO a");
-          db.run("RELEASE a");
-        } else if (seq !== 0) {
-          const at = row(db, seq);
-          if (act === "ack") ack(db, { seq }, at.ack_token ?? "", now);
-          else if (at.status === "delivering") {
-            const chosen = OUTCOMES[outcome] ?? { kind: "released", error: "", exhausted: false };
-            settle(
-              db,
-              { seq, attempt: at.attempt, lockToken: at.lock_token ?? "" },
-              moveAfter(chosen, at, POLICY, now, 0),
-              now,
-              at.holder ?? "",
-            );
-          }
         }
       }
-      expect(breaches(db, now)).toEqual([]);
-      const { attempts, dead_letters_total: died, lag, status } = figures(db, now);
-      const moves = db.query<Logged, []>("SELECT * FROM log").all();
-      const ended = moves.filter(({ before }) => before === "delivering");
-      const deaths = moves.filter(({ after }) => after === "dead_letter");
-      expect(Object.fromEntries(attempts.map(({ kind, result, count }) => [`${kind} ${result}`, count]))).toEqual(
-        tally(ended.map((logged) => `${logged.kind} ${isLost(logged) ? "lost" : shortReason(logged.reason)}`)),
-      );
-      expect(Object.fromEntries(died.map(({ kind, reason, count }) => [`${kind} ${reason}`, count]))).toEqual(
-        tally(deaths.map(({ kind, reason }) => `${kind} ${shortReason(reason)}`)),
-      );
-      // Every claim has ended, once, or is under way.
-      expect(attempts.reduce((sum, { count }) => sum + count, 0) + status.delivering).toBe(lag.count);
+    }
+    expect(breaches(db, now)).toEqual([]);
+    const { attempts, dead_letters_total: died, lag, status } = figures(db, now);
+    const moves = db.query<Logged, []>("SELECT * FROM log").all();
+    const ended = moves.filter(({ before }) => before === "delivering");
+    const deaths = moves.filter(({ after }) => after === "dead_letter");
+    expect(Object.fromEntries(attempts.map(({ kind, result, count }) => [`${kind} ${result}`, count]))).toEqual(
+      tally(ended.map((logged) => `${logged.kind} ${isLost(logged) ? "lost" : shortReason(logged.reason)}`)),
+    );
+    expect(Object.fromEntries(died.map(({ kind, reason, count }) => [`${kind} ${reason}`, count]))).toEqual(
+      tally(deaths.map(({ kind, reason }) => `${kind} ${shortReason(reason)}`)),
+    );
+    // Every claim has ended, once, or is under way.
+    expect(attempts.reduce((sum, { count }) => sum + count, 0) + status.delivering).toBe(lag.count);
+  }
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), (steps) => {
+      db.run("BEGIN");
+      try {
+        played(steps);
+      } finally {
+        db.run("ROLLBACK");
+      }
     }),
     { numRuns: 150 },
   );

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, spyOn, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -55,10 +55,23 @@ async function ours(path: string, work: (db: Handle) => unknown = () => undefine
   return path;
 }
 
+/** The opener in one file, because twenty processes would each read and transpile all of ours. */
+async function bundled(): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(import.meta.dir, "../fixtures/store/opener.ts")],
+    target: "bun",
+    outdir: build.path,
+  });
+  return outputs[0]?.path ?? "";
+}
+const build = scratch();
+afterAll(() => build[Symbol.dispose]());
+
 /** Processes that all open the database and enter one dispatch. @returns what those that failed said */
 async function openers(processes: number, path: string, steps: readonly string[] = []): Promise<string[]> {
+  const opener = await bundled();
   const started = Array.from({ length: processes }, () =>
-    Bun.spawn([process.execPath, join(import.meta.dir, "../fixtures/store/opener.ts"), path, JSON.stringify(steps)], {
+    Bun.spawn([process.execPath, opener, path, JSON.stringify(steps)], {
       stdout: "ignore",
       stderr: "pipe",
     }),

@@ -186,7 +186,7 @@ describe("a sweep", () => {
     const sizes: number[] = [];
     for (let round = 0; round < 3; round++) {
       db.transaction(() => {
-        for (let n = 0; n < 5_000; n++) enter(db, { deliver_to: `seat-${n % 20}`, body: { text: "x".repeat(200) } }, clock.now());
+        for (let n = 0; n < 2_000; n++) enter(db, { deliver_to: `seat-${n % 20}`, body: { text: "x".repeat(200) } }, clock.now());
         db.run(
           `UPDATE dispatch_outbox SET status = 'delivering', reason_code = 'dispatch.delivering.attempt', attempt = 1, lock_token = 't', updated_at = ${clock.now()}`,
         );

@@ -3,11 +3,12 @@
  * For what a test only prepares or looks up; what a process does (streams, signals, terminals, its end) only `dist/outbox` shows.
  */
 import type { Io } from "../../src/cli/io.ts";
-// Loaded beforehand: otherwise the first call keeps all tests that run side by side waiting.
-import "../../src/cli/commands/enqueue.ts";
 import { run } from "../../src/cli/run.ts";
 import { hostClock, hostEntropy } from "../../src/host.ts";
 import type { Result } from "./outbox.ts";
+
+// Loaded beforehand: otherwise the first call keeps all tests that run side by side waiting.
+await import("../../src/cli/commands/enqueue.ts");
 
 interface Surroundings {
   readonly cwd: string;
@@ -40,6 +41,6 @@ export async function inProcess(args: readonly string[], { cwd, env, stdin = "" 
 /** This process has a zone of its own, and can have no other for one call. */
 function offsetIn(timeZone: string, epochS: number): number {
   const at = Math.floor(epochS) * 1_000;
-  const { format } = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
-  return (Date.parse(`${format(at).replace(" ", "T")}Z`) - at) / 1_000;
+  const local = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
+  return (Date.parse(`${local.format(at).replace(" ", "T")}Z`) - at) / 1_000;
 }

@@ -1,7 +1,7 @@
 /** Databases that are older or newer than the program: every command that opens one, and a runner that finds one newer. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { COMMANDS } from "../../src/cli/command.ts";
 import { hostClock } from "../../src/host.ts";
@@ -55,7 +55,7 @@ function workstation(version = SCHEMA_VERSION): Workstation {
   const place = new Workstation().settings({ dispatch: { notify_template: sh('echo "$1" >> "$HOME/log"') } });
   mkdirSync(dirname(place.database), { recursive: true, mode: 0o700 });
   writeDatabase(place.database, hostClock.now(), version);
-  Bun.spawnSync(["/bin/sh", "-c", `echo '{"kind":"k","deliver_to":"d"}' > batch`], { cwd: place.home });
+  writeFileSync(place.file("batch"), '{"kind":"k","deliver_to":"d"}\n');
   return place;
 }
 
@@ -180,7 +180,7 @@ describe("a runner whose database turns newer", () => {
     await until(() => place.lines("log").length === 2);
     place.sql("UPDATE dispatch_schema SET version = version + 1");
     await until(() => /newer schema/.test(runner.said()));
-    Bun.spawnSync(["touch", place.file("go")]);
+    writeFileSync(place.file("go"), "");
     expect(await runner.exited).toBe(75);
     const other = new Database(join(dirname(place.settingsFile), "other.db"));
     const statuses = other

@@ -63,5 +63,5 @@ test.each([
 test("its mistakes are found", () => {
   using reader = new Reader();
   reader.write("~/shop.ts", 'import { enqueue } from "outbox";\nenqueue(5, { kind: "k" });\n');
-  expect(reader.typeCheck("~/shop.ts")).toMatchObject({ code: 1, text: expect.stringContaining("error TS2345") });
+  expect(reader.typeCheck("~/shop.ts", { skipLibCheck: true })).toMatchObject({ code: 1, text: expect.stringContaining("error TS2345") });
 });

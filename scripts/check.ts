@@ -16,6 +16,25 @@ const TEST_TIMEOUT_MS = 20_000;
 /** A step that takes longer hangs: all of them together should take less than two minutes. */
 const STEP_TIMEOUT_MS = 300_000;
 
+/** What takes longest, in that order: begun last it would be alone at the end. What is not named here comes after it, as it is found. */
+const LONGEST: readonly string[] = [
+  "lint",
+  "store",
+  "test/docs",
+  "sim",
+  "crash/runners",
+  "unit",
+  "cli/inbox",
+  "cli/sources",
+  "cli/upgrade",
+  "test/types",
+  "cli/run",
+  "cli/by_filter",
+  "hostile/arguments",
+  "hostile/bodies",
+  "cli/now",
+];
+
 interface Step {
   readonly name: string;
   readonly command: readonly string[];
@@ -32,13 +51,8 @@ interface Result {
 
 const scratch = mkdtempSync(join(tmpdir(), "outbox-check-"));
 try {
-  // The build early and what needs it next: those tests wait for processes and take longest.
-  const results = await runAll([
-    build(),
-    ...looks(),
-    ...testRuns().filter((step) => step.needsBuild),
-    ...testRuns().filter((step) => !step.needsBuild),
-  ]);
+  const place = ({ name }: Step): number => (LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length);
+  const results = await runAll([build(), ...[...looks(), ...testRuns()].toSorted((one, other) => place(one) - place(other))]);
   const { passed, failed } = sum(results.map((result) => result.tally));
   process.exitCode = failed === 0 ? 0 : 1;
   console.log(`${passed} passed, ${failed} failed`);
@@ -62,8 +76,8 @@ function build(): Step {
 }
 
 /**
- * One run for each directory of test/, found by looking, so that no test file can be forgotten; one for each file of those that
- * drive the built program, because side by side they wait for less.
+ * One run for each directory of test/, found by looking, so that no test file can be forgotten; one for each file in test/ itself and
+ * of those that drive the built program, because side by side they wait for less.
  */
 function testRuns(): Step[] {
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].toSorted();
@@ -79,7 +93,7 @@ function testRuns(): Step[] {
 
 function runOf(file: string): string {
   const [, directory, name] = /^test\/(\w+)\/(.*)\.test\.ts$/.exec(file) ?? [];
-  if (directory === undefined) return file === "test/tidy.test.ts" ? "tidy" : "docs and build";
+  if (directory === undefined) return file === "test/tidy.test.ts" ? "tidy" : file.replace(".test.ts", "");
   return ["cli", "crash", "hostile"].includes(directory) ? `${directory}/${name}` : directory;
 }
 

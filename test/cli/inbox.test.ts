@@ -28,7 +28,7 @@ interface Entry {
 const entries = (at: Workstation): Entry[] => at.sql("SELECT consumer, dispatch_id, done_at FROM dispatch_inbox ORDER BY 1, 2");
 
 /** A command that says that it has started, and goes on when `go` is there. */
-const slow = (then = "exit 0"): string[] => ["sh", "-c", `echo $$ >> started; while [ ! -e go ]; do sleep 0.02; done; ${then}`];
+const slow = (then = "exit 0"): string[] => ["sh", "-c", `echo $$ >> started; while [ ! -e go ]; do sleep 0.1; done; ${then}`];
 async function started(at: Workstation, command = slow()): Promise<Background> {
   const child = at.background(...RUN, ...command);
   await until(() => at.lines("started").length > 0);

@@ -72,7 +72,7 @@ describe("stays pending, told why, where something is in its way:", () => {
     ["an expiry that has passed", [], ["--expires-at", "2020-01-01"], /it stays pending: its expiry has passed\n$/],
   ])("%s", async (_, first, second, stderr) => {
     using station = place("exit 0");
-    await station.run([...NOW.slice(0, -1), ...first], { stdout: ID });
+    await station.prepare([...NOW.slice(0, -1), ...first], { stdout: ID });
     await station.run([...NOW, ...second], { stdout: ID, stderr });
     expect(station.rows().every(({ status, attempt }) => status === "pending" && attempt === 0)).toBeTrue();
   });
@@ -175,7 +175,7 @@ describe("a signal", () => {
 
 test("the lease of a command that runs is renewed", async () => {
   using station = new Workstation().settings({
-    dispatch: { notify_template: sh('echo x > "$HOME/began"; until [ -e "$HOME/go" ]; do sleep 0.05; done'), timeout: "7s" },
+    dispatch: { notify_template: sh('echo x > "$HOME/began"; until [ -e "$HOME/go" ]; do sleep 0.2; done'), timeout: "7s" },
   });
   const child = station.background(...NOW);
   await until(() => station.lines("began").length === 1);

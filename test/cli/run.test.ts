@@ -1,7 +1,7 @@
 /** The runner, through the built program: what it says, with which code it ends, and what a signal does to it. */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY } from "./outbox.ts";
 import { sh, until, Workstation } from "./running.ts";
@@ -292,6 +292,8 @@ describe("run", () => {
       const runner = place.background(...args);
       await until(() => existsSync(place.file("log")));
       runner.kill("SIGTERM");
+      // Of two that have not reached it yet the lower number comes first.
+      await until(() => !/^(?:Shd|Sig)Pnd:\s*0*[1-9a-f]/m.test(readFileSync(`/proc/${runner.pid}/status`, "utf8")));
       // Two signals of one kind that arrive at once are one, and a third changes nothing.
       await until(() => {
         runner.kill(signal);
@@ -337,7 +339,7 @@ describe("run", () => {
   });
   test.concurrent("claims no more from a database that has become newer, settles what runs and asks for a new start", async () => {
     using place = new Workstation();
-    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 0.5'), concurrency: 1 } });
+    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 1.5'), concurrency: 1 } });
     await place.enqueue({}, {});
     const runner = place.background("run");
     await until(() => existsSync(place.file("log")));

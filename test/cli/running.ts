@@ -119,7 +119,7 @@ export interface Background {
 
 /** Waits for a condition; the test's own time limit ends a wait in vain. */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await hostClock.sleep(10);
+  while (!condition()) await hostClock.sleep(20);
 }
 
 /** What is still alive in a process group; a dead process that its new parent has not waited for yet is not. */

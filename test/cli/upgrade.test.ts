@@ -174,7 +174,7 @@ describe("a runner whose database turns newer", () => {
   test.concurrent("settles what runs and claims nothing more, also of its other databases", async () => {
     using place = new Workstation();
     const dispatch = {
-      notify_template: sh('echo "$1" >> "$HOME/log"; until test -e "$HOME/go"; do sleep 0.05; done'),
+      notify_template: sh('echo "$1" >> "$HOME/log"; until test -e "$HOME/go"; do sleep 0.2; done'),
       concurrency: 2,
       per_destination: 1,
     };

@@ -12,6 +12,7 @@ import { type Figures, figures } from "./figures.ts";
 import { type Forecast, forecasts, type ForecastWish } from "./forecast.ts";
 import { type Circuit, type Hold, hold, holds, type HoldScope, openCircuits, resume } from "./gates.ts";
 import { type Many, many, type ManyTerms } from "./by_filter.ts";
+import { trimLog } from "./log_size.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
@@ -110,7 +111,7 @@ export interface Store extends Entry {
   /** Open circuits, those past their cooldown included: those that have been open longest first, `atMost` so many. */
   circuits(atMost?: number): Promise<readonly Circuit[]>;
   /**
-   * One batch of what is older than its window. Call it while it says that there is more: that is one sweep, in one audit row.
+   * One batch of what is older than its window; a log that readers let grow is emptied before the first. Call it while it says that there is more: that is one sweep, in one audit row.
    * @param isAlive whether this holder of an inbox's entry still lives on this host
    */
   sweep(windows: RetentionTerms, isAlive: (holder: string) => boolean): Promise<Swept>;
@@ -148,6 +149,13 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
   const read = async <T>(body: () => T): Promise<T> => {
     try {
       return db.transaction(body).deferred();
+    } catch (error) {
+      throw asTrouble(error, path);
+    }
+  };
+  const untransacted = async <T>(body: () => T): Promise<T> => {
+    try {
+      return body();
     } catch (error) {
       throw asTrouble(error, path);
     }
@@ -213,6 +221,8 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       const began = clock.monotonicMs();
       const isLate = (): boolean => clock.monotonicMs() - began >= SWEEP_MS;
       const terms = { windows, now: clock.now(), isLate, isAlive, progress: swept };
+      // First, so that what goes wrong with it takes no count along.
+      if (swept === null) await untransacted(() => trimLog(db));
       const { progress, ...batch } = await transact(() => sweep(db, terms));
       swept = batch.more ? progress : null;
       purged ||= batch.removed > 0;

@@ -103,10 +103,15 @@ const IDLE: readonly (readonly [string, (place: Workstation) => Promise<unknown>
     async (place) => {
       place.settings({
         ...KEEPING,
-        dispatch: { ...KEEPING.dispatch, routes: { bad: { notify_template: ["/bin/false"], max_attempts: 1 } } },
+        dispatch: {
+          ...KEEPING.dispatch,
+          circuit: { failures: 1, cooldown: "1d" },
+          routes: { bad: { notify_template: ["/bin/false"], max_attempts: 1 } },
+        },
       });
       await place.enqueue(...Array.from({ length: 20 }, () => ({})), { kind: "bad", deliver_to: "dead" });
       await place.start(["run", "--once"]);
+      expect(place.sql("SELECT 1 FROM dispatch_destinations WHERE open_until IS NOT NULL")).toHaveLength(1);
       await place.run(["hold", "--to", "seat-held"], { stdout: /^/ });
       await place.enqueue({ deliver_to: "seat-held" }, { not_before: Date.now() / 1_000 + 40 * 86_400 });
       await place.run(["inbox", "run", "0123456789abcdef0123456789abcdef", "--", "/bin/true"]);

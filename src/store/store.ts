@@ -12,7 +12,7 @@ import { type Figures, figures } from "./figures.ts";
 import { type Forecast, forecasts, type ForecastWish } from "./forecast.ts";
 import { type Circuit, type Hold, hold, holds, type HoldScope, openCircuits, resume } from "./gates.ts";
 import { type Many, many, type ManyTerms } from "./by_filter.ts";
-import { trimLog } from "./log_size.ts";
+import { emptyLog, trimLog } from "./log.ts";
 import { type OpenTerms, openDatabase } from "./open.ts";
 import { cancel, type OperatorOutcome, purge, retry } from "./operator.ts";
 import { audit, byRef, history, type Listed, list, nextMoment, type Page } from "./queries.ts";
@@ -111,7 +111,8 @@ export interface Store extends Entry {
   /** Open circuits, those past their cooldown included: those that have been open longest first, `atMost` so many. */
   circuits(atMost?: number): Promise<readonly Circuit[]>;
   /**
-   * One batch of what is older than its window; a log that readers let grow is emptied before the first. Call it while it says that there is more: that is one sweep, in one audit row.
+   * One batch of what is older than its window. Call it while it says that there is more: that is one sweep, in one audit row. Before
+   * the first one a log is emptied that readers let grow, or that holds what was deleted.
    * @param isAlive whether this holder of an inbox's entry still lives on this host
    */
   sweep(windows: RetentionTerms, isAlive: (holder: string) => boolean): Promise<Swept>;
@@ -221,8 +222,8 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       const began = clock.monotonicMs();
       const isLate = (): boolean => clock.monotonicMs() - began >= SWEEP_MS;
       const terms = { windows, now: clock.now(), isLate, isAlive, progress: swept };
-      // First, so that what goes wrong with it takes no count along.
-      if (swept === null) await untransacted(() => trimLog(db));
+      // First, so that what goes wrong with it takes no count along. What the sweep before this one deleted must not stay for weeks.
+      if (swept === null) await untransacted(() => (purged ? void (purged = !emptyLog(db)) : trimLog(db)));
       const { progress, ...batch } = await transact(() => sweep(db, terms));
       swept = batch.more ? progress : null;
       purged ||= batch.removed > 0;
@@ -234,7 +235,7 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
     close: async () => {
       // What was purged is overwritten in the file; the log still holds the old pages until it is emptied.
       try {
-        if (purged) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+        if (purged) emptyLog(db);
       } catch (error) {
         throw asTrouble(error, path);
       } finally {

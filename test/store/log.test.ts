@@ -1,9 +1,9 @@
 /** The write-ahead log, brought back to its size where readers let it grow. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { statSync, symlinkSync } from "node:fs";
+import { readFileSync, statSync, symlinkSync } from "node:fs";
 import { checkRequest } from "../../src/core/request.ts";
-import { LOG_LIMIT } from "../../src/store/log_size.ts";
+import { LOG_LIMIT } from "../../src/store/log.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { terms } from "../fixtures/store/terms.ts";
 import { countedEntropy, handClock, scratch } from "../fixtures/world.ts";
@@ -64,5 +64,30 @@ test("a reader in its way is waited out until another time, and costs no sweep",
   reader.run("COMMIT");
   await sweep(store);
   expect(logOf(path)).toBe(0);
+  await store.close();
+});
+
+test("what a sweep deleted is gone from the file and its log with the next sweep, as soon as no reader is in the way", async () => {
+  using dir = scratch();
+  const path = dir.file("a.db");
+  const clock = handClock();
+  const store = await openStore(terms(path, { busyMs: 10 }), { clock, entropy: countedEntropy() });
+  const mark = "what nobody may read";
+  await store.enqueue([checkRequest({ kind: "ping", deliver_to: "seat-1", body: { text: mark } })]);
+  await store.cancel({ seq: 1 }, { actor: "somebody", dryRun: false });
+  const there = (): boolean => [path, `${path}-wal`].some((file) => readFileSync(file).includes(mark));
+  clock.pass(60);
+  const windows = { deliveredS: 1, deadLetterS: 1, inboxS: 1 };
+  {
+    using reader = new Database(path, { readonly: true });
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM dispatch_outbox").get();
+    expect(await store.sweep(windows, () => false)).toMatchObject({ removed: 1 });
+    await store.sweep(windows, () => false);
+    expect(there()).toBeTrue();
+    reader.run("COMMIT");
+  }
+  await store.sweep(windows, () => false);
+  expect(there()).toBeFalse();
   await store.close();
 });

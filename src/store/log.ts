@@ -20,5 +20,14 @@ export function trimLog(db: Handle): void {
       .all({})
       .find(({ name }) => name === "main")?.file ?? "";
   if (file === "" || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) <= LOG_LIMIT) return;
-  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  emptyLog(db);
+}
+
+/**
+ * Copies the log back into the file and empties it. What was deleted is overwritten in the file only then, and stands in the log until
+ * then. Not within a transaction.
+ * @returns whether all of it was done; a reader may be in the way
+ */
+export function emptyLog(db: Handle): boolean {
+  return statement<{ busy: number }>(db, `PRAGMA wal_checkpoint(TRUNCATE)`).get({})?.busy === 0;
 }

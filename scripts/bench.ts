@@ -5,18 +5,19 @@
  *
  *   npm run bench                          all goals; growth in its short form
  *   npm run bench -- --only 1,2,4          these alone
- *   npm run bench -- --growth              growth to 5 million rows, and its picture: half an hour and 15 GB
- *   npm run bench -- --growth --sizes 1000,100000
- *   --rounds N (30)   --json   --svg FILE (dist/growth.svg)
+ *   npm run bench -- --growth              growth to 5 million rows, and its picture: minutes and 15 GB more
+ *   npm run bench -- --only 8 --growth --sizes 1000,100000
+ *   --rounds N (30)   --json   --save FILE (what --json prints)   --svg FILE (dist/growth.svg)
  */
 import { writeFileSync } from "node:fs";
+import { arch, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { blocked } from "./bench/claim.ts";
 import { commits } from "./bench/commits.ts";
 import { crowd, losses } from "./bench/crowd.ts";
 import { drain } from "./bench/drain.ts";
-import { growth, growthLines, SIZES } from "./bench/growth.ts";
+import { type Growth, growth, growthLines, SIZES } from "./bench/growth.ts";
 import { picture } from "./bench/picture.ts";
 import { benchPlace, type Place } from "./bench/place.ts";
 import { isMet, type Line, table } from "./bench/report.ts";
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     only: { type: "string" },
     growth: { type: "boolean", default: false },
     sizes: { type: "string" },
+    save: { type: "string" },
     svg: { type: "string", default: join(import.meta.dir, "..", "dist", "growth.svg") },
     json: { type: "boolean", default: false },
   },
@@ -51,7 +53,8 @@ const MEASUREMENTS: readonly Measurement[] = [
   { goals: [11], measure: (place) => losses(place, ROUNDS) },
 ];
 
-const asked = values.growth ? [8] : (values.only?.split(",").map(Number) ?? MEASUREMENTS.flatMap(({ goals }) => goals));
+let curves: Growth | null = null;
+const asked = values.only?.split(",").map(Number) ?? MEASUREMENTS.flatMap(({ goals }) => goals);
 const lines: Line[] = [];
 using place = benchPlace();
 for (const { goals, measure } of MEASUREMENTS) {
@@ -60,7 +63,25 @@ for (const { goals, measure } of MEASUREMENTS) {
   lines.push(...(await tried(goals, () => measure(place))).filter(({ goal }) => asked.includes(goal)));
 }
 lines.sort((one, other) => one.goal - other.goal);
-console.log(values.json ? JSON.stringify(lines.map((line) => ({ ...line, met: isMet(line) }))) : `\n${table(lines)}`);
+const raw = JSON.stringify(
+  {
+    ...where(),
+    rounds: ROUNDS,
+    lines: lines.map((line) => ({ ...line, met: isMet(line) })),
+    ...(curves === null ? {} : { growth: curves }),
+  },
+  null,
+  1,
+);
+if (values.save !== undefined) writeFileSync(values.save, `${raw}\n`);
+console.log(values.json ? raw : `\n${table(lines)}`);
+
+/** Where and when it was measured: what a later run must know to compare. */
+function where(): object {
+  const processors = cpus();
+  const machine = `${processors.length} x ${processors[0]?.model ?? "unknown"} (${arch()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform}`;
+  return { date: new Date().toISOString().slice(0, 10), machine, bun: Bun.version };
+}
 
 /** One that fails is said, and keeps no other. */
 async function tried(goals: readonly number[], measure: () => ReturnType<Measurement["measure"]>): Promise<readonly Line[]> {
@@ -72,9 +93,10 @@ async function tried(goals: readonly number[], measure: () => ReturnType<Measure
   }
 }
 
-function grow(where: Place): readonly Line[] {
+function grow(here: Place): readonly Line[] {
   const sizes = values.sizes?.split(",").map(Number) ?? (values.growth ? SIZES : [1_000, 100_000]);
-  const grown = growth(where, sizes, tell);
+  const grown = growth(here, sizes, tell);
+  curves = grown;
   if (values.growth) {
     writeFileSync(values.svg, picture(grown));
     tell(`the picture is ${values.svg}`);

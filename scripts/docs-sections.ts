@@ -62,7 +62,7 @@ function shownDefault(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 

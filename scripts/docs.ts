@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { performanceTable, proofTable } from "./docs-figures.ts";
 import { commandTable, exitCodeTable, lifecycleDiagram, lifecycleTable, settingsTable } from "./docs-sections.ts";
 
 const root = join(import.meta.dir, "..");
@@ -12,7 +13,13 @@ const checkOnly = process.argv.includes("--check");
 /** Document → marker → what stands between `<!-- marker -->` and `<!-- /marker -->`. */
 const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   "ARCHITECTURE.md": { "lifecycle-diagram": lifecycleDiagram, "lifecycle-table": lifecycleTable },
-  "README.md": { commands: commandTable, settings: settingsTable, "exit-codes": exitCodeTable },
+  "README.md": {
+    commands: commandTable,
+    settings: settingsTable,
+    "exit-codes": exitCodeTable,
+    proof: proofTable,
+    performance: performanceTable,
+  },
 };
 
 let stale = 0;

@@ -63,7 +63,10 @@ for (const [name, work] of Object.entries(PARTS)) {
   show(result);
   done.push(result);
 }
-await Bun.write(join(root, "dist", "torture.json"), `${JSON.stringify({ quick, parts: done.map((part) => figures(part)) }, null, 2)}\n`);
+await Bun.write(
+  join(root, "dist", "torture.json"),
+  `${JSON.stringify({ date: new Date().toISOString().slice(0, 10), quick, parts: done.map((part) => figures(part)) }, null, 2)}\n`,
+);
 const violations = done.reduce((sum, { violations }) => sum + violations.length, 0);
 console.log(`torture: ${violations === 0 ? "passed" : "FAILED"}, ${violations} violations`);
 finished = true;

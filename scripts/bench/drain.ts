@@ -4,7 +4,7 @@ import type { Place } from "./place.ts";
 import type { Line } from "./report.ts";
 import { median, quantile, shuffled } from "./rounds.ts";
 
-const ROWS = 400;
+const ROWS = 2_000;
 const AT_ONCE = 8;
 /** Reads its message and says something, as most commands do. */
 const COMMAND = ["/bin/cat"];

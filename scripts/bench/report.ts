@@ -35,18 +35,18 @@ export function table(lines: readonly Line[]): string {
     .join("\n");
 }
 
-function figure({ value, unit }: Line): string {
+export function figure({ value, unit }: Line): string {
   if (value === null) return "-";
   const digits = value >= 100 ? 0 : unit === "" && Number.isInteger(value) ? 0 : value >= 10 ? 1 : 2;
   return `${value.toFixed(digits)}${unit === "x" || unit === "%" || unit === "" ? unit : ` ${unit}`}`;
 }
 
-function bound({ atMost, atLeast, unit }: Line): string {
+export function bound({ atMost, atLeast, unit }: Line): string {
   const parts = [atLeast === undefined ? "" : `>= ${atLeast}`, atMost === undefined ? "" : `<= ${atMost}`].filter((part) => part !== "");
   return parts.length === 0 ? "" : `${parts.join(", ")}${unit === "x" || unit === "%" ? unit : ""}`;
 }
 
-function verdict(line: Line): string {
+export function verdict(line: Line): string {
   const met = isMet(line);
   return met === null ? "" : met ? "met" : "MISSED";
 }

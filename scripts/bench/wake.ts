@@ -13,7 +13,9 @@ import { quantile } from "./rounds.ts";
 
 /** After this long a wake was missed: the runner's own look comes each second. */
 const MISSED_MS = 900;
-const IDLE_MS = 10_000;
+const IDLE_MS = 30_000;
+/** So long after its work a runner still compiles and collects. */
+const SETTLED_MS = 10_000;
 
 export async function waking(place: Place, count: number): Promise<readonly Line[]> {
   const [database, settings] = [place.file("wake.db"), place.file("wake.yaml")];
@@ -68,7 +70,7 @@ async function once(db: Database, round: number): Promise<number> {
 async function idling(runner: number, idler: number): Promise<Line> {
   const line = { goal: 10, what: "idle run: processor time above an idle Bun", unit: "%", atMost: 0.2 } as const;
   if (process.platform !== "linux") return { ...line, value: null, note: "known on Linux only" };
-  await Bun.sleep(1_000);
+  await Bun.sleep(SETTLED_MS);
   const before = [cpuMs(runner), cpuMs(idler)] as const;
   await Bun.sleep(IDLE_MS);
   const [ours, theirs] = [cpuMs(runner) - before[0], cpuMs(idler) - before[1]];

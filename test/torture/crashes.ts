@@ -134,7 +134,7 @@ export async function settle(site: Site, rounds = 6): Promise<string[]> {
 }
 
 /** One database that lives on while the programs that use it are killed. */
-async function killAnywhere(scratch: string, rounds: number, random: () => number): Promise<{ kills: number; violations: string[] }> {
+async function killAnywhere(scratch: string, wanted: number, random: () => number): Promise<{ kills: number; violations: string[] }> {
   const site = Site.make(scratch, { maxAttempts: 4 });
   const violations: string[] = [];
   const ids: string[] = [];
@@ -148,7 +148,8 @@ async function killAnywhere(scratch: string, rounds: number, random: () => numbe
         ...[...keys].filter(([, own]) => own.size > 1).map(([key, own]) => `the key ${key} gave ${own.size} ids`),
       );
     const longest = await usualTimes(site);
-    for (let round = 0; round < rounds; round += 1) {
+    // Some end before they are killed; so many must not.
+    for (let round = 0; kills < wanted && round < wanted * 4; round += 1) {
       site.commandsEnd(random() < 0.3 ? 1 : 0);
       const key = `key-${Math.floor(random() * Math.max(3, round / 3))}`;
       const keyed = random() < 0.6;
@@ -165,7 +166,7 @@ async function killAnywhere(scratch: string, rounds: number, random: () => numbe
     }
     violations.push(...(await settle(site, 12)));
     look();
-    if (kills < rounds / 4) violations.push(`only ${kills} of ${rounds} processes were killed in time`);
+    if (kills < wanted) violations.push(`only ${kills} of ${wanted * 4} processes were killed in time`);
     return { kills, violations: violations.map((violation) => `random moments: ${violation}`) };
   } finally {
     site.remove();

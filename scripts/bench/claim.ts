@@ -201,7 +201,8 @@ const CASES: readonly Case[] = [
 ];
 
 const held = { beganMs: 0, resumedMs: 0 };
-const TERMS: ClaimTerms = {
+/** What a runner claims by: all that is due, with a lease of 15 s. */
+export const TERMS: ClaimTerms = {
   now: NOW,
   dueBy: NOW,
   holder: "bench 1 1",

@@ -10,6 +10,7 @@ import { enqueue } from "../../src/store/enqueue.ts";
 import { countPending } from "../../src/store/figures.ts";
 import { install } from "../../src/store/migrate.ts";
 import { byRef, list, nextMoment } from "../../src/store/queries.ts";
+import { TERMS } from "./claim.ts";
 import type { Place } from "./place.ts";
 import type { Line } from "./report.ts";
 import { median, shuffled } from "./rounds.ts";
@@ -28,17 +29,8 @@ interface Operation {
   readonly act: (db: Database, turn: number) => unknown;
 }
 
-const TERMS: ClaimTerms = {
-  now: NOW,
-  dueBy: NOW,
-  holder: "bench 1 1",
-  fallbackLeaseS: 15,
-  kinds: new Map(),
-  perDestination: 1_000,
-  circuits: true,
-  inHand: [],
-  alive: [],
-};
+/** Without a limit to stop it. */
+const UNLIMITED: ClaimTerms = { ...TERMS, perDestination: 1_000 };
 
 const OPERATIONS: readonly Operation[] = [
   { name: "enqueue", atMost: 1.5, act: (db) => enter(db, null) },
@@ -50,7 +42,7 @@ const OPERATIONS: readonly Operation[] = [
     atMost: 1.5,
     act: (db) => {
       recount(db, NOW);
-      for (let n = 0; n < 8; n += 1) claimNext(db, TERMS, hostEntropy.token());
+      for (let n = 0; n < 8; n += 1) claimNext(db, UNLIMITED, hostEntropy.token());
     },
   },
   { name: "when something is due", atMost: 1.5, act: (db) => nextMoment(db, NOW) },

@@ -161,6 +161,11 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       throw asTrouble(error, path);
     }
   };
+  /** What was deleted must not stand in the log for as long as this store is open. */
+  const tidyLog = (): void => {
+    if (purged) purged = !emptyLog(db);
+    else trimLog(db);
+  };
   const operation = (terms: OperatorTerms): { now: number; actor: string; dryRun: boolean } => ({ ...terms, now: clock.now() });
   return {
     ...createEntry(db, path, { clock, entropy }),
@@ -222,8 +227,8 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       const began = clock.monotonicMs();
       const isLate = (): boolean => clock.monotonicMs() - began >= SWEEP_MS;
       const terms = { windows, now: clock.now(), isLate, isAlive, progress: swept };
-      // First, so that what goes wrong with it takes no count along. What the sweep before this one deleted must not stay for weeks.
-      if (swept === null) await untransacted(() => (purged ? void (purged = !emptyLog(db)) : trimLog(db)));
+      // First, so that what goes wrong with it takes no count along.
+      if (swept === null) await untransacted(tidyLog);
       const { progress, ...batch } = await transact(() => sweep(db, terms));
       swept = batch.more ? progress : null;
       purged ||= batch.removed > 0;

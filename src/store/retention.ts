@@ -59,6 +59,7 @@ const KEPT: readonly (readonly [status: Status, window: keyof RetentionTerms])[]
 ];
 
 interface Removed {
+  readonly seq: number;
   readonly id: string;
   readonly status: Status;
   readonly bytes: number;
@@ -106,18 +107,16 @@ function removeEntries(
   return { kept, removed, more: kept + removed === AT_ONCE.rows };
 }
 
-/** The row goes with its history, and so does its dedup key. */
+/** The row goes with its history, and so does its dedup key. Looked for first, because a DELETE that finds nothing costs as much as one. */
 function removeOldest(db: Handle, status: Status, before: number): Removed | null {
   const row = statement<Removed>(
     db,
-    `DELETE FROM main.dispatch_outbox
-     WHERE seq = (SELECT seq FROM main.dispatch_outbox INDEXED BY dispatch_finished
-         WHERE status NOT IN ('pending', 'delivering') AND status = $status AND updated_at <= $before ORDER BY updated_at LIMIT 1)
-       AND status = $status AND updated_at <= $before
-     RETURNING id, status, octet_length(payload) AS bytes`,
+    `SELECT seq, id, status, octet_length(payload) AS bytes FROM main.dispatch_outbox INDEXED BY dispatch_finished
+     WHERE status NOT IN ('pending', 'delivering') AND status = $status AND updated_at <= $before ORDER BY updated_at LIMIT 1`,
   ).get({ status, before });
-  if (row !== null)
-    statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
+  if (row === null) return null;
+  statement(db, `DELETE FROM main.dispatch_outbox WHERE seq = $seq`).run({ seq: row.seq });
+  statement(db, `DELETE FROM main.status_transitions WHERE entity_id = $id AND entity_type = 'dispatch'`).run({ id: row.id });
   return row;
 }
 

@@ -76,7 +76,7 @@ describe("what was refused", () => {
   test.concurrent("is told by reason, exit 1", async () => {
     using place = new Workstation();
     await place.enqueue({}, {}, { expires_at: 4_000_000_000 });
-    await place.prepare(["cancel", "--all"], { stdout: /./ });
+    await place.here(["cancel", "--all"], { stdout: /./ });
     place.sql("UPDATE dispatch_outbox SET expires_at = created_at WHERE seq < 3");
     await place.run(["retry", "--all", "--dry-run"], {
       code: 1,
@@ -110,7 +110,7 @@ describe("retry --rate", () => {
   test.concurrent("spreads also what IDs name the oldest first, and says until when, as a dry run did", async () => {
     using place = new Workstation();
     await place.enqueue({}, {}, {});
-    await place.prepare(["cancel", "--all"], { stdout: /./ });
+    await place.here(["cancel", "--all"], { stdout: /./ });
     const ids = [String(place.row(3).seq), place.row(1).id, "2"];
     const until = /^3 messages would be put back, one after the other until 20\d\d-.* \(in (1\d(\.\d+)?|20)s\)\n$/;
     await place.run(["retry", ...ids, "--rate", "6/m", "--dry-run"], { stdout: until });

@@ -37,7 +37,7 @@ async function mixed(place: Workstation): Promise<void> {
     place.sql(`UPDATE dispatch_outbox SET status = 'delivering', attempt = ${attempt}, lock_token = 't${attempt}', holder = 'gone 1 1',
       max_attempts = 2, updated_at = unixepoch() - ${lease}, next_attempt_at = unixepoch() - ${lease}, reason_code = 'dispatch.delivering.attempt'
       WHERE seq = 11`);
-  await place.prepare(["hold", "--to", "held"], { stdout: /./ });
+  await place.here(["hold", "--to", "held"], { stdout: /./ });
 }
 
 test.concurrent("it lists what the run after it does, and says what is left and why", async () => {
@@ -122,7 +122,7 @@ test.concurrent("it goes over all sources; one that is not there is told and pas
   const shop = join(place.home, "shop.db");
   place.settings({ ...TAKES, sources: { shop, gone: join(place.home, "gone.db") } });
   await place.enqueue({});
-  await place.prepare(["enqueue", "--kind", "order", "--to", "b", "--db", shop], { stdout: /./ });
+  await place.here(["enqueue", "--kind", "order", "--to", "b", "--db", shop], { stdout: /./ });
   const listed = await place.json(DRY, { code: 1, stderr: /^outbox: no database at .*gone\.db; .*\n$/ });
   expect(listed.map(({ source, seq, kind }) => [source, seq, kind])).toEqual([
     ["default", 1, "ping"],
@@ -137,7 +137,7 @@ test.concurrent("where there is nothing to do it says so, and prints nothing for
   await place.enqueue({ not_before: 4_000_000_000 });
   await place.run(DRY, { stderr: "outbox: nothing is due\n" });
   await place.run([...DRY, "--once", "--json"], {});
-  await place.prepare(["hold", "--all"], { stdout: /./ });
+  await place.here(["hold", "--all"], { stdout: /./ });
   await place.enqueue({});
   await place.run(DRY, { stderr: "outbox: nothing would be sent or ended\noutbox: left as they are: 1 held\n" });
 });

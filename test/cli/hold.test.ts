@@ -52,7 +52,7 @@ test("hold --for ends by itself", async () => {
 
 test("hold alone lists what is held, escaped, and holding the same again changes it", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
   expect(await place.json(["hold"], { stderr: "outbox: nothing is held\n" })).toEqual([]);
   const [first] = await place.json(["hold", "--to", "a\u001b[2J", "--note", "x\ny"]);
   expect(Object.keys(first ?? {})).toEqual(["id", "deliver_to", "kind", "ordering_key", "note", "created_at", "ends_at", "actor"]);
@@ -66,7 +66,7 @@ test("hold alone lists what is held, escaped, and holding the same again changes
 
 test("resume ends exactly what it names, or all, and says with 1 that there was nothing", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
   await place.run(["hold", "--to", "a", "--kind", "k"], { stdout: /./ });
   await place.run(["hold", "--all"], { stdout: /./ });
   await place.run(["resume", "--to", "a"], {
@@ -83,7 +83,7 @@ test("resume ends exactly what it names, or all, and says with 1 that there was 
 
 test("--dry-run says what would be held or ended, and changes nothing", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
   await place.run(["hold", "--kind", "k", "--dry-run"], { stdout: "messages of kind k would be held until resumed\n" });
   expect(await place.json(["hold", "--kind", "k", "--dry-run"])).toMatchObject([{ id: null, kind: "k" }]);
   await place.run(["resume", "--all", "--dry-run"], { code: 1, stdout: "0 holds would be ended\n", stderr: /nothing is held/ });
@@ -94,7 +94,7 @@ test("--dry-run says what would be held or ended, and changes nothing", async ()
 
 test("hold and resume leave one audit row each", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
   await place.run(["hold", "--to", "a", "--note", "why"], { stdout: /./ });
   await place.run(["resume", "--to", "a"], { stdout: /./ });
   await place.start(["resume", "--to", "a"]);

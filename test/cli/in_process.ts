@@ -1,6 +1,7 @@
 /**
  * A command line run by the test's own process: the same arguments, settings, checks and texts, without the start of a program.
- * For what a test only prepares or looks up; what a process does (streams, signals, terminals, its end) only `dist/outbox` shows.
+ * For what a test only prepares or looks up, and for texts and codes; what a process does (its streams, signals and terminals, the way in
+ * of `enqueue`, its end) only `dist/outbox` shows.
  */
 import type { Io } from "../../src/cli/io.ts";
 import { run } from "../../src/cli/run.ts";

@@ -7,7 +7,7 @@ import { sh, Workstation } from "./running.ts";
 
 async function filled(place: Place, count: number): Promise<void> {
   const stdin = Array.from({ length: count }, (_, at) => `{"kind":"k${at % 2}","deliver_to":"d${at % 3}"}\n`).join("");
-  await place.prepare(["enqueue", "--batch", "-"], { stdout: /./ }, { stdin });
+  await place.here(["enqueue", "--batch", "-"], { stdout: /./ }, { stdin });
 }
 const seqs = (rows: readonly Record<string, unknown>[]) => rows.map((row) => row["seq"]);
 
@@ -39,7 +39,7 @@ test("ls prints a table, newest first", async () => {
 
 test("ls --json has no payload and no token", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--ack"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d", "--ack"], { stdout: ID });
   const [row] = await place.json(["ls"]);
   for (const secret of ["payload", "ack_token", "lock_token"]) expect(row).not.toHaveProperty(secret);
   expect(row).toMatchObject({ seq: 1, ack_required: 1, metadata: {} });
@@ -110,7 +110,7 @@ test("a full disk is told, exit 74", async () => {
 
 test("control characters of stored text are escaped everywhere", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k\u001b[2J", "--to", "a\nb\u202e\u009b", "--text", "\u001b]0;x\u0007"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k\u001b[2J", "--to", "a\nb\u202e\u009b", "--text", "\u001b]0;x\u0007"], { stdout: ID });
   for (const args of [["ls"], ["ls", "--json"], ["show", "1"], ["show", "1", "--json"]]) {
     const { stdout } = await place.start(args);
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
@@ -120,7 +120,7 @@ test("control characters of stored text are escaped everywhere", async () => {
 
 test("show prints row, envelope and history; several, and says which is missing", async () => {
   using place = new Place();
-  const id = await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--text", "hello", "--dedup-key", "once"], { stdout: ID });
+  const id = await place.here(["enqueue", "--kind", "k", "--to", "d", "--text", "hello", "--dedup-key", "once"], { stdout: ID });
   const text = await place.run(["show", "1"], { stdout: /./ });
   expect(text).toStartWith(`1  ${id}  pending\n  kind         k\n  to           d\n`);
   for (const part of ["\nEnvelope\n", '\n      "text": "hello"\n', "\nHistory\n", "enqueued kind=k"]) expect(text).toContain(part);
@@ -148,7 +148,7 @@ test("stats tells of every database of the settings, and with 74 of one that can
   using place = new Workstation().settings({ sources: { shop: "shop.db", gone: "gone.db" } });
   const shop = join(place.settingsFile, "../shop.db");
   await filled(place, 3);
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--source", "shop"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d", "--source", "shop"], { stdout: ID });
   const left = { code: 74, stderr: /^outbox: source gone is left out: no database at .*gone\.db; / };
   const all = await place.json(["stats"], left);
   expect(all.map(({ source, depth }) => [source, depth])).toEqual([
@@ -185,7 +185,7 @@ test("ls and show tell of order, and of holds with their note", async () => {
   expect(seqs(await place.json(["ls", "--ordering-key", "job-7"]))).toEqual([2, 1]);
   expect((await place.json(["ls"])).map(({ waits_for }) => waits_for)).toEqual([null, 1, null]);
   expect(await place.run(["ls", "--limit", "1"], { stdout: /./ })).not.toContain("KEY");
-  await place.prepare(["hold", "--to", "d", "--note", "broken\u001b[2J", "--for", "1h"], { stdout: /./ });
+  await place.here(["hold", "--to", "d", "--note", "broken\u001b[2J", "--for", "1h"], { stdout: /./ });
   expect(await place.run(["show", "3"], { stdout: /./ })).toMatch(
     /\n {2}next +held\n {2}held +since .*, until .*, by uid \d+: broken\\x1b\[2J\n/,
   );
@@ -194,7 +194,7 @@ test("ls and show tell of order, and of holds with their note", async () => {
 
 test("an absurdly long ID is answered in one readable line", async () => {
   using place = new Place();
-  await place.prepare(["enqueue", "--kind", "k", "--to", "t"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "t"], { stdout: ID });
   for (const command of ["show", "retry", "purge"]) {
     const { code, stderr } = await place.start([command, "a".repeat(100_000)]);
     expect(code).toBe(1);
@@ -224,7 +224,7 @@ test("every list fits a terminal of 60 columns", async () => {
   await place.enqueue(long, { ...long, ordering_key: "p" });
   await place.start(["run", "--once"]);
   await place.run(["retry", "1"], { stdout: /./ });
-  await place.prepare(["hold", "--to", long.deliver_to, "--kind", long.kind, "--note", "n".repeat(60), "--for", "2d"], { stdout: /./ });
+  await place.here(["hold", "--to", long.deliver_to, "--kind", long.kind, "--note", "n".repeat(60), "--for", "2d"], { stdout: /./ });
   const printed = await place.sh(
     `script -qec 'stty cols 60; export TERM=dumb; outbox ls; outbox hold; outbox config show; outbox show 1 | cat; outbox show 1' /dev/null`,
   );

@@ -72,7 +72,7 @@ describe("stays pending, told why, where something is in its way:", () => {
     ["an expiry that has passed", [], ["--expires-at", "2020-01-01"], /it stays pending: its expiry has passed\n$/],
   ])("%s", async (_, first, second, stderr) => {
     using station = place("exit 0");
-    await station.prepare([...NOW.slice(0, -1), ...first], { stdout: ID });
+    await station.here([...NOW.slice(0, -1), ...first], { stdout: ID });
     await station.run([...NOW, ...second], { stdout: ID, stderr });
     expect(station.rows().every(({ status, attempt }) => status === "pending" && attempt === 0)).toBeTrue();
   });
@@ -80,7 +80,7 @@ describe("stays pending, told why, where something is in its way:", () => {
   test("a hold", async () => {
     using station = place("exit 0");
     await station.enqueue({});
-    await station.prepare(["hold", "--to", "seat-1"], { stdout: /./ });
+    await station.here(["hold", "--to", "seat-1"], { stdout: /./ });
     await station.run(NOW, { stdout: ID, stderr: "outbox: not sent now, it stays pending: it is held (outbox hold lists what is held)\n" });
     expect(station.row(2)).toMatchObject({ status: "pending", attempt: 0 });
   });

@@ -57,14 +57,14 @@ export class Place implements Disposable {
     return checked(await this.start(args, given), expected);
   }
 
-  /** The same command line in this process, where it only prepares or looks up what a test is about. */
-  async prepare(args: readonly string[], expected: Expected = {}, given: Given = {}): Promise<string> {
+  /** The same command line in this process: what a test only prepares or looks up, and texts and codes that no process has a part in. */
+  async here(args: readonly string[], expected: Expected = {}, given: Given = {}): Promise<string> {
     return checked(await inProcess(args, { cwd: this.home, env: this.env(given.env), stdin: given.stdin }), expected);
   }
 
   /** What `--json` prints, looked up in this process. */
   async look(args: readonly string[], expected: Expected = {}): Promise<readonly Record<string, unknown>[]> {
-    return linesOf(await this.prepare([...args, "--json"], { stdout: JSON_LINES, ...expected }));
+    return linesOf(await this.here([...args, "--json"], { stdout: JSON_LINES, ...expected }));
   }
 
   /** Runs a line of sh with the program as `outbox`. */

@@ -34,16 +34,16 @@ test("run goes on where another of its databases can be opened, and where its ow
   using place = workstation();
   writeFileSync(place.file("text.db"), "dear diary, ".repeat(1_000));
   place.settings({ sources: { shop: place.file("text.db") }, dispatch: { notify_template: sh("echo $1 >>sent") } });
-  await place.prepare(ENQUEUE, { stdout: ID });
+  await place.here(ENQUEUE, { stdout: ID });
   const runner = place.background("run");
   await until(() => /it is not a database/.test(runner.said()));
-  await place.prepare(ENQUEUE, { stdout: ID });
+  await place.here(ENQUEUE, { stdout: ID });
   await until(() => /2 ping to seat-1 delivered/.test(runner.said()));
   for (const suffix of ["", "-wal", "-shm"]) rmSync(place.database + suffix, { force: true });
   writeFileSync(place.database, "dear diary, ".repeat(1_000));
   await until(() => /outbox\.db: it is not a database/.test(runner.said()));
   rmSync(place.database);
-  await place.prepare(ENQUEUE, { stdout: ID });
+  await place.here(ENQUEUE, { stdout: ID });
   await until(() => /source default answers again/.test(runner.said()));
   runner.kill("SIGTERM");
   expect(await runner.exited).toBe(0);
@@ -51,7 +51,7 @@ test("run goes on where another of its databases can be opened, and where its ow
 
 test("a lock that lasts long enough to be told is told to its end, also where run then ends well", async () => {
   using place = workstation();
-  await place.prepare(ENQUEUE, { stdout: ID });
+  await place.here(ENQUEUE, { stdout: ID });
   using other = new Database(place.database);
   other.run("BEGIN IMMEDIATE");
   const runner = place.background("run", "--once");

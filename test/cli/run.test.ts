@@ -54,7 +54,7 @@ describe("run --once", () => {
         routes: { reply: { notify_template: TRUE } },
       },
     });
-    await place.prepare(["enqueue", "--kind", "ping", "--to", "seat-1", "--ack", "--dedup-key", "k 1", "--body", '{"b":1.0}'], {
+    await place.here(["enqueue", "--kind", "ping", "--to", "seat-1", "--ack", "--dedup-key", "k 1", "--body", '{"b":1.0}'], {
       stdout: /./,
     });
     // What the command itself acknowledged counts as delivered.
@@ -195,7 +195,7 @@ describe("the exit code says what is wrong", () => {
     ["settings that are wrong", ["--config", "wrong.yaml"], 78, /wrong\.yaml/],
   ])("of %s", async (_, flags, code, stderr) => {
     using place = new Workstation().settings({ dispatch: { notify_template: TRUE } });
-    await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
+    await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
     writeFileSync(place.file("text"), "x".repeat(5_000));
     writeFileSync(place.file("wrong.yaml"), "dispach: {}\n", { mode: 0o600 });
     symlinkSync(place.file("nothing"), place.file("dangling.db"));

@@ -32,7 +32,7 @@ export class Workstation extends Place {
   /** Enters messages in one go, in this process. */
   async enqueue(...requests: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
     const stdin = requests.map((request) => `${JSON.stringify({ kind: "ping", deliver_to: "seat-1", ...request })}\n`).join("");
-    await this.prepare(["enqueue", "--batch", "-"], { stdout: /./ }, { stdin });
+    await this.here(["enqueue", "--batch", "-"], { stdout: /./ }, { stdin });
   }
 
   /** Looks into the database, or changes it by hand. */

@@ -21,7 +21,7 @@ function withSources(...names: readonly string[]): Workstation {
 
 async function enqueueIn(place: Workstation, path: string, count = 1): Promise<void> {
   const stdin = Array.from({ length: count }, () => '{"kind":"ping","deliver_to":"seat-1"}\n').join("");
-  await place.prepare(["enqueue", "--db", path, "--batch", "-"], { stdout: /./ }, { stdin });
+  await place.here(["enqueue", "--db", path, "--batch", "-"], { stdout: /./ }, { stdin });
 }
 
 function statuses(path: string): string[] {
@@ -119,7 +119,7 @@ test.concurrent.each(WRONG)(
   "a source of which $what is told once over all runs, skipped, and the exit code",
   async ({ code, stderr, spoil }) => {
     using place = withSources("good");
-    await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
+    await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
     await enqueueIn(place, place.file("good.db"));
     const dispatch = { notify_template: ["/bin/true"] };
     place.settings({ database: place.database, sources: { bad: spoil(place), good: place.file("good.db") }, dispatch });

@@ -19,8 +19,8 @@ test("stats --prometheus tells of all sources in one page, whatever kinds and de
     dispatch: { notify_template: sh("exit 1"), circuit: { failures: 1 }, max_attempts: 1 },
   });
   await place.enqueue({ kind: WEIRD, deliver_to: WEIRD }, { kind: "later", not_before: hostClock.now() + 3_600 });
-  await place.prepare(["enqueue", "--kind", "ping", "--to", "d", "--source", "shop"], { stdout: ID });
-  await place.prepare(["hold", "--to", "d", "--source", "shop"], { stdout: /./ });
+  await place.here(["enqueue", "--kind", "ping", "--to", "d", "--source", "shop"], { stdout: ID });
+  await place.here(["hold", "--to", "d", "--source", "shop"], { stdout: /./ });
   await place.start(["run", "--once", "--source", "default"]);
   const left = { code: 74, stderr: /^outbox: source gone is left out: no database at .*gone\.db; / };
   const page = await place.run(["stats", "--prometheus"], { ...left, stdout: /./ });
@@ -69,7 +69,7 @@ test("what is due is told while it waits, and is 0 again after the drain; a live
 test("stats --check is silent within its limits, and tells each that is passed, of each source", async () => {
   using place = new Workstation().settings({ sources: { shop: "shop.db" } });
   await place.enqueue({}, {});
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--source", "shop"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d", "--source", "shop"], { stdout: ID });
   await place.run(["stats", "--check"]);
   await place.run(["stats", "--check", "--max-age", "1h", "--max-dead", "0", "--max-pending", "2"]);
   await place.run(["stats", "--check", "--max-age", "0", "--max-pending", "1"], {
@@ -100,7 +100,7 @@ test("a database that --db names is called as the settings call it, else by its 
   using place = new Workstation().settings({ sources: { shop: "shop.db" } });
   const [shop, other] = [join(place.settingsFile, "../shop.db"), place.file("other.db")];
   for (const path of [place.database, shop, other]) {
-    await place.prepare(["enqueue", "--kind", "k", "--to", "d", ...(path === place.database ? [] : ["--db", path])], { stdout: ID });
+    await place.here(["enqueue", "--kind", "k", "--to", "d", ...(path === place.database ? [] : ["--db", path])], { stdout: ID });
     const page = await place.run(["stats", "--prometheus", "--db", path], { stdout: /./ });
     const name = path === shop ? "shop" : path === other ? other : "default";
     expect(lines(page, "outbox_holds")).toEqual([`outbox_holds{source="${name}"} 0`]);
@@ -152,8 +152,8 @@ async function resting(): Promise<Workstation> {
     { kind: "held", deliver_to: "x" },
     { kind: "later", not_before: hostClock.now() + 3_600 },
   );
-  await place.prepare(["hold", "--to", "x"], { stdout: /./ });
-  await place.prepare(["enqueue", "--kind", "done", "--to", "d", "--source", "shop"], { stdout: ID });
+  await place.here(["hold", "--to", "x"], { stdout: /./ });
+  await place.here(["enqueue", "--kind", "done", "--to", "d", "--source", "shop"], { stdout: ID });
   await place.start(["run", "--once"]);
   await place.start(["run", "--once"]); // what the first one had to forget or tell is over
   return place;

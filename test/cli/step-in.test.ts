@@ -6,7 +6,7 @@ import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { ID, Place } from "./outbox.ts";
 
 const enqueue = (place: Place, ...flags: string[]): Promise<string> =>
-  place.prepare(["enqueue", "--kind", "k", "--to", "d", ...flags], { stdout: ID });
+  place.here(["enqueue", "--kind", "k", "--to", "d", ...flags], { stdout: ID });
 const status = async (place: Place, id: string): Promise<unknown> => (await place.look(["show", id]))[0]?.["status"];
 
 test("ack takes the token once, and says yes again", async () => {
@@ -125,7 +125,7 @@ test("purge deletes whatever the status, and an audit row stays", async () => {
   await enqueue(place, "--dedup-key", "once");
   await place.run(["purge", "1"], { stdout: "1 message purged\n" });
   await place.run(["show", "1"], { code: 1, stderr: "outbox: there is no message 1\n" });
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--dedup-key", "once"], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d", "--dedup-key", "once"], { stdout: ID });
   using db = new Database(place.database, { readonly: true });
   expect(db.query("SELECT action FROM admin_events").all()).toEqual([{ action: "dispatch.purge" }]);
 });
@@ -156,6 +156,6 @@ test("migrate --install adds the tables to a program's own database", async () =
   }
   await place.run(["ls", "--db", path], { code: 74, stderr: /belongs to another program/ });
   await place.run(["migrate", "--install", "--db", path], { stdout: `${path} has schema ${SCHEMA_VERSION}\n` });
-  await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--db", path], { stdout: ID });
+  await place.here(["enqueue", "--kind", "k", "--to", "d", "--db", path], { stdout: ID });
   await place.run(["migrate", "--db", path], { stdout: `${path} has schema ${SCHEMA_VERSION}\n` });
 });

@@ -105,7 +105,7 @@ describe("a database that is newer", () => {
     await place.run(["stats"], { code: 74, stdout: /./, stderr: /^outbox: source newer is left out: [^\n]* has schema [^\n]*\n$/ });
     const runner = place.background("run");
     await until(() => /source newer|newer\.db has schema/.test(runner.said()) && place.row(1).status === "delivered");
-    await place.prepare(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
+    await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: /./ });
     await until(() => place.row(STAGES.length + 1).status === "delivered");
     runner.kill("SIGTERM");
     expect(await runner.exited).toBe(0);
@@ -181,7 +181,7 @@ describe("a runner whose database turns newer", () => {
     place.settings({ sources: { other: "./other.db" }, dispatch, run: { interval: "100ms" } });
     // So many of one destination that only the first of each database may run.
     await place.enqueue({}, {}, {});
-    for (let n = 0; n < 3; n++) await place.prepare(["enqueue", "--kind", "k", "--to", "d", "--source", "other"], { stdout: /./ });
+    for (let n = 0; n < 3; n++) await place.here(["enqueue", "--kind", "k", "--to", "d", "--source", "other"], { stdout: /./ });
     const runner = place.background("run");
     await until(() => place.lines("log").length === 2);
     place.sql("UPDATE dispatch_schema SET version = version + 1");

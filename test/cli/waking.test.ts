@@ -69,7 +69,7 @@ test("a row that enters by the SQL door wakes it", async () => {
   const { place, runner } = idle();
   using _ = place;
   await until(() => Bun.file(place.database).size > 0);
-  await place.prepare(["enqueue", "--kind", "ping", "--to", "seat-1"], { stdout: /./ });
+  await place.here(["enqueue", "--kind", "ping", "--to", "seat-1"], { stdout: /./ });
   await until(() => place.row(1).status === "delivered");
   place.sql("INSERT INTO dispatch_enqueue (kind, deliver_to) VALUES ('ping', 'seat-1')");
   await until(() => place.row(2).status === "delivered");

@@ -190,7 +190,7 @@ test.concurrent("SIGTERM during commands of several sources settles them all and
   place.settings({ ...settings, database: place.database, sources: { shop } });
   await place.enqueue(...many(6));
   const stdin = Array.from({ length: 6 }, () => '{"kind":"ping","deliver_to":"seat-2"}\n').join("");
-  await place.prepare(["enqueue", "--db", shop, "--batch", "-"], { stdout: /./ }, { stdin });
+  await place.here(["enqueue", "--db", shop, "--batch", "-"], { stdout: /./ }, { stdin });
   const runner = place.background("run");
   await until(() => place.lines("log").filter((line) => line.startsWith("start")).length >= 5);
   runner.kill("SIGTERM");

@@ -165,7 +165,7 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
     expect(new Set(steps)).toEqual(
       new Set([
         "SEARCH dispatch_outbox USING INTEGER PRIMARY KEY (rowid=?)",
-        "SEARCH dispatch_outbox USING COVERING INDEX dispatch_finished (status=? AND updated_at<?)",
+        "SEARCH dispatch_outbox USING INDEX dispatch_finished (status=? AND updated_at<?)",
         "SEARCH status_transitions USING INDEX status_transitions_of_entity (entity_id=?)",
         "SEARCH dispatch_destinations USING PRIMARY KEY (deliver_to=?)",
         "SEARCH d USING INDEX dispatch_wake (flight=? AND wake_at=?)",

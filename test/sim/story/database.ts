@@ -17,12 +17,15 @@ export function newDatabase({ install }: Production): Database {
 /** As it was before the first story. */
 export function empty(db: Database): void {
   // Twice: what the triggers of the one table leave in another goes too.
-  for (const name of [...tables(db), ...tables(db)]) db.run(`DELETE FROM main.${name}`);
-  for (const name of tables(db))
-    if (db.query(`SELECT 1 FROM sim_first_${name} LIMIT 1`).get() !== null)
-      db.run(`INSERT INTO main.${name} SELECT * FROM sim_first_${name}`);
+  for (const name of [...tables(db), ...tables(db)]) if (hasRows(db, `main.${name}`)) db.run(`DELETE FROM main.${name}`);
+  for (const name of tables(db)) if (hasRows(db, `sim_first_${name}`)) db.run(`INSERT INTO main.${name} SELECT * FROM sim_first_${name}`);
   db.run("DELETE FROM sqlite_sequence");
   db.run("DELETE FROM sim_seen");
+}
+
+/** Asked first: to delete nothing costs as much as to delete. */
+function hasRows(db: Database, table: string): boolean {
+  return db.query(`SELECT 1 FROM ${table} LIMIT 1`).get() !== null;
 }
 
 function tables(db: Database): string[] {

@@ -46,13 +46,11 @@ try {
 console.log(status, refusal, seqs, answers, acked, dead);
 `;
 
+const EVERY_CHECK = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, isolatedModules: true };
+
 test.each([
-  ["a bundler's resolution", {}],
+  ["a bundler's resolution and every check there is", { ...EVERY_CHECK, lib: ["ESNext", "DOM"] }],
   ["Node's resolution", { module: "NodeNext", moduleResolution: "NodeNext" }],
-  [
-    "every check there is",
-    { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, isolatedModules: true, lib: ["ESNext", "DOM"] },
-  ],
 ])("a strict program type-checks against the package, with %s", (_, otherwise) => {
   using reader = new Reader();
   reader.write("~/package.json", '{ "type": "module" }');

@@ -6,8 +6,8 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** From an event to the first look, and from each look to the next, in milliseconds: 2, 5, 10, 25, 75 and 200 after the event. */
-const GAPS_MS = [2, 3, 5, 15, 50, 125] as const;
+/** From an event to the first look, and from each look to the next: 2, 5 and 10 ms after the event, then each 15 ms for as long as a slow disk takes. */
+const GAPS_MS = [2, 3, 5, ...Array<number>(13).fill(15)];
 
 export interface Watcher {
   /** The file was opened: the one that is there now is the one that counts. */

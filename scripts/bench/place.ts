@@ -17,6 +17,8 @@ export interface Place {
   readonly empty: Side;
   /** The same with the flags that outbox has for its own start: how much of it they are. */
   readonly emptyAsOurs: Side;
+  /** Opens a database, does what a script says, closes it: what no program of Bun and SQLite can do without. Built as outbox. */
+  bare(name: string, db: string, script: string): Side;
   /** Runs it to its end. @throws Error when it fails */
   run(side: Side): string;
   [Symbol.dispose](): void;
@@ -37,6 +39,14 @@ run: { interval: 30s, shutdown_grace: 10s }
 log: { level: error, format: text }
 `;
 
+const BARE = `import { Database } from "bun:sqlite";
+const [path, script] = process.argv.slice(2);
+const db = new Database(path, { readwrite: true, create: false });
+db.run(script);
+db.close();
+console.log("done");
+`;
+
 export function benchPlace(): Place {
   const root = mkdtempSync(join(tmpdir(), "outbox-bench-"));
   const file = (name: string): string => join(root, name);
@@ -46,6 +56,8 @@ export function benchPlace(): Place {
   writeFileSync(file("empty/empty.ts"), `console.log("done");\n`);
   compilePlain(file("empty/empty.ts"), file("empty/empty"));
   compile(file("empty/empty.ts"), file("empty/as-ours"));
+  writeFileSync(file("empty/bare.ts"), BARE);
+  compile(file("empty/bare.ts"), file("empty/bare"));
   const side = (name: string, argv: readonly string[]): Side => ({ name, argv, env });
   return {
     env,
@@ -54,6 +66,7 @@ export function benchPlace(): Place {
     enqueue: (db) => side("outbox enqueue", [binary, "enqueue", "--db", db, "--kind", "k", "--to", "t", "--body", '{"n":1}']),
     empty: side("the empty program", [file("empty/empty")]),
     emptyAsOurs: side("the empty program, built as outbox", [file("empty/as-ours")]),
+    bare: (name, db, script) => side(name, [file("empty/bare"), db, script]),
     run: ({ argv, env: own, name }) => {
       const done = Bun.spawnSync([...argv], { env: own, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
       if (done.exitCode !== 0) throw new Error(`${name} ended with ${done.exitCode}: ${done.stderr.toString()}`);
@@ -65,11 +78,18 @@ export function benchPlace(): Place {
 
 const TEXT = "x".repeat(300);
 
-/** The sqlite3 shell writing the row and its history row, durably, into a database like ours: same tables, same triggers. */
+/** The row and its history row, by the rules of our tables. */
+const OURS = `INSERT INTO dispatch_outbox (id, kind, deliver_to, payload, next_attempt_at, created_at, updated_at)
+  VALUES (lower(hex(randomblob(16))), 'k', 't', '{"text":"${TEXT}"}', 1900000000, 1800000000, 1800000000)`;
+
+/** The sqlite3 shell writing that, durably, into a database like ours: same tables, same triggers. */
 export function shellOnOurs(place: Place, db: string): Side {
-  const sql = `INSERT INTO dispatch_outbox (id, kind, deliver_to, payload, next_attempt_at, created_at, updated_at)
-    VALUES (lower(hex(randomblob(16))), 'k', 't', '{"text":"${TEXT}"}', 1900000000, 1800000000, 1800000000)`;
-  return shell(place, db, "sqlite3, the same two inserts", sql);
+  return shell(place, db, "sqlite3, the same two inserts", OURS);
+}
+
+/** The least program of Bun that does so. */
+export function bareOnOurs(place: Place, db: string): Side {
+  return place.bare("a bare program, the same two inserts", db, durably(OURS));
 }
 
 /** The same into two tables with nothing on them: what is left is starting, opening and syncing. */
@@ -88,6 +108,9 @@ export function shellOnPlain(place: Place, db: string): Side {
 }
 
 function shell(place: Place, db: string, name: string, sql: string): Side {
-  const script = `PRAGMA busy_timeout=5000; PRAGMA synchronous=FULL; BEGIN IMMEDIATE; ${sql}; COMMIT; SELECT 1`;
-  return { name, argv: ["sqlite3", db, script], env: place.env };
+  return { name, argv: ["sqlite3", db, `${durably(sql)}; SELECT 1`], env: place.env };
+}
+
+function durably(sql: string): string {
+  return `PRAGMA busy_timeout=5000; PRAGMA synchronous=FULL; BEGIN IMMEDIATE; ${sql}; COMMIT`;
 }

@@ -1,7 +1,7 @@
 /** What a process of outbox costs from start to end: goals 1 to 4 and 12. */
 import { Database } from "bun:sqlite";
 import { readFileSync } from "node:fs";
-import { type Place, shellOnOurs, shellOnPlain } from "./place.ts";
+import { bareOnOurs, type Place, shellOnOurs, shellOnPlain } from "./place.ts";
 import type { Line } from "./report.ts";
 import { type Cost, median, ratio, rounds, type Side } from "./rounds.ts";
 
@@ -61,15 +61,18 @@ interface Enqueues {
 }
 
 function enqueueLines({ goal, when, place, db, count, shells, missing, ...goals }: Enqueues): readonly Line[] {
-  const costs = rounds([place.enqueue(db), place.empty, place.emptyAsOurs, ...shells], count);
+  const bare = bareOnOurs(place, db);
+  const costs = rounds([place.enqueue(db), place.empty, place.emptyAsOurs, bare, ...shells], count);
   const lines = [
     against(goal, `enqueue, ${when}: of an empty program`, costs[0], costs[1], goals.empty),
     informing(against(goal, "enqueue: of an empty program built as outbox", costs[0], costs[2], goals.empty)),
+    informing(against(goal, `enqueue: of ${bare.name}`, costs[0], costs[3], goals.empty)),
+    informing(against(goal, `${bare.name}: of an empty program`, costs[3], costs[1], goals.empty)),
   ];
   if (missing !== null)
     lines.push({ goal, what: "enqueue: of the sqlite3 shell", value: null, unit: "x", atMost: goals.shell, note: missing });
   for (const [at, shell] of shells.entries()) {
-    const line = against(goal, `enqueue: of ${shell.name}`, costs[0], costs[at + 3], goals.shell);
+    const line = against(goal, `enqueue: of ${shell.name}`, costs[0], costs[at + 4], goals.shell);
     // The bare tables are no yardstick for what has indexes and rules; they tell how much of it the rules are.
     lines.push(at === 0 ? line : informing(line));
   }

@@ -23,22 +23,22 @@ describe("what is named", () => {
     await place.enqueue({}, { kind: "other" });
     for (const verb of ["retry", "cancel", "purge"]) {
       await place.run([verb], { code: 2, stderr: `outbox: ${verb} needs an ID, a filter or --all; see outbox ${verb} --help\n` });
-      await place.run([verb, "--dry-run"], { code: 2, stderr: /needs an ID, a filter or --all/ });
-      await place.run([verb, "1", "--kind", "ping"], {
+      await place.here([verb, "--dry-run"], { code: 2, stderr: /needs an ID, a filter or --all/ });
+      await place.here([verb, "1", "--kind", "ping"], {
         code: 2,
         stderr: `outbox: ${verb} takes IDs or a filter, not both; leave one of them out\n`,
       });
-      await place.run([verb, "1", "--all"], { code: 2, stderr: `outbox: ${verb} takes IDs or --all, not both; leave one of them out\n` });
-      await place.run([verb, "--all", "--since", "1h"], {
+      await place.here([verb, "1", "--all"], { code: 2, stderr: `outbox: ${verb} takes IDs or --all, not both; leave one of them out\n` });
+      await place.here([verb, "--all", "--since", "1h"], {
         code: 2,
         stderr: "outbox: --all and a filter exclude each other; give one of them\n",
       });
     }
-    await place.run(["retry", "--status", "pending"], {
+    await place.here(["retry", "--status", "pending"], {
       code: 2,
       stderr: "outbox: --status pending: only dead or expired messages can be retried; the statuses are dead_letter and expired\n",
     });
-    await place.run(["cancel", "--status", "acked"], {
+    await place.here(["cancel", "--status", "acked"], {
       code: 2,
       stderr: "outbox: --status acked: only messages that wait can be cancelled; the statuses are pending and delivering\n",
     });
@@ -83,7 +83,7 @@ describe("what was refused", () => {
       stdout: "1 message would be put back\n",
       stderr: "outbox: 2 messages would not be put back: their expiry has passed; give a new one with --expires-in\n",
     });
-    await place.run(["retry", "--all", "--rate", "1/m", "--expires-in", "90s"], {
+    await place.here(["retry", "--all", "--rate", "1/m", "--expires-in", "90s"], {
       code: 1,
       stdout: /^2 messages put back, one after the other until .* \(in (\d+s|1m)\)\n$/,
       stderr:
@@ -91,17 +91,17 @@ describe("what was refused", () => {
     });
     place.sql(`UPDATE dispatch_outbox SET status = 'delivering', attempt = 1, next_attempt_at = unixepoch() + 600, lock_token = 'x', holder = 'h',
       updated_at = unixepoch(), reason_code = 'dispatch.delivering.attempt', source = 'scheduler', actor = 'test' WHERE seq = 1`);
-    await place.run(["cancel", "--all"], {
+    await place.here(["cancel", "--all"], {
       code: 1,
       stdout: "1 message cancelled\n",
       stderr: "outbox: 1 message was not cancelled: its command is running; wait for it\n",
     });
-    await place.run(["purge", "--status", "delivering"], {
+    await place.here(["purge", "--status", "delivering"], {
       code: 1,
       stdout: "0 messages purged\n",
       stderr: "outbox: 1 message was not purged: its command is running; wait, or use --force\n",
     });
-    await place.run(["purge", "--status", "delivering", "--force"], { stdout: "1 message purged\n" });
+    await place.here(["purge", "--status", "delivering", "--force"], { stdout: "1 message purged\n" });
     await soundAfter(place);
   });
 });
@@ -113,9 +113,9 @@ describe("retry --rate", () => {
     await place.here(["cancel", "--all"], { stdout: /./ });
     const ids = [String(place.row(3).seq), place.row(1).id, "2"];
     const until = /^3 messages would be put back, one after the other until 20\d\d-.* \(in (1\d(\.\d+)?|20)s\)\n$/;
-    await place.run(["retry", ...ids, "--rate", "6/m", "--dry-run"], { stdout: until });
-    await place.run(["retry", "--all", "--rate", "6/m", "--dry-run"], { stdout: until });
-    await place.run(["retry", ...ids, "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until 20.*\n$/ });
+    await place.here(["retry", ...ids, "--rate", "6/m", "--dry-run"], { stdout: until });
+    await place.here(["retry", "--all", "--rate", "6/m", "--dry-run"], { stdout: until });
+    await place.here(["retry", ...ids, "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until 20.*\n$/ });
     const due = place.rows().map(({ next_attempt_at }) => next_attempt_at);
     expect(due).toEqual(due.toSorted((one, other) => one - other));
     expect((due[2] ?? 0) - (due[0] ?? 0)).toBeWithin(19.9, 30);
@@ -125,8 +125,8 @@ describe("retry --rate", () => {
     using place = new Workstation().settings({ dispatch: { notify_template: sh("echo broken >&2; exit 1") } });
     await place.enqueue({ max_attempts: 1 }, { max_attempts: 1 });
     await place.run(["run", "--once"], { stderr: /died/ });
-    await place.run(["retry", "1"], { stdout: /./ });
-    await place.run(["retry", "--reason", "max_attempts"], { stdout: "1 message put back\n" });
+    await place.here(["retry", "1"], { stdout: /./ });
+    await place.here(["retry", "--reason", "max_attempts"], { stdout: "1 message put back\n" });
     expect(place.rows().map(({ last_error, attempt, status }) => [last_error, attempt, status])).toEqual([
       [null, 0, "pending"],
       ["broken", 0, "pending"],
@@ -172,13 +172,13 @@ describe("beside a runner at work", () => {
     using place = new Workstation().settings({
       dispatch: { notify_template: sh("echo $1 >> sent; exit 0"), concurrency: 4, circuit: { failures: 0 } },
     });
-    const requests = Array.from({ length: 600 }, (_, n) => ({
+    const requests = Array.from({ length: 300 }, (_, n) => ({
       kind: n % 3 === 0 ? "cancelled" : "sent",
       deliver_to: `seat-${n % 7}`,
       ordering_key: n % 2 === 0 ? `key-${n % 10}` : null,
     }));
     await place.enqueue(...requests);
-    await place.run(["cancel", "--kind", "sent"], { stdout: "400 messages cancelled\n" });
+    await place.here(["cancel", "--kind", "sent"], { stdout: "200 messages cancelled\n" });
     const runner = place.background("run");
     await until(() => place.lines("sent").length > 3);
     const [retried] = await place.json(["retry", "--all"]);
@@ -186,7 +186,7 @@ describe("beside a runner at work", () => {
     const cancel = await place.start(["cancel", "--kind", "cancelled", "--json"]);
     const cancelled = JSON.parse(cancel.stdout) as { changed: number; refused: number };
     expect(cancel.code).toBe(cancelled.refused > 0 ? 1 : 0);
-    expect(retried).toEqual({ changed: 400, refused: 0 });
+    expect(retried).toEqual({ changed: 200, refused: 0 });
     await until(() => place.sql("SELECT 1 FROM dispatch_outbox WHERE status IN ('pending', 'delivering')").length === 0);
     const [purged] = await place.json(["purge", "--status", "delivered"]);
     runner.kill("SIGTERM");
@@ -194,7 +194,7 @@ describe("beside a runner at work", () => {
     const sent = place.lines("sent");
     expect(new Set(sent).size).toBe(sent.length);
     expect(purged).toEqual({ changed: sent.length, refused: 0 });
-    expect(sent.length + cancelled.changed).toBe(600);
+    expect(sent.length + cancelled.changed).toBe(300);
     await soundAfter(place);
   });
 });

@@ -27,7 +27,7 @@ test.each([
 ])("hold %j lets %j through", async (flags, sent, what) => {
   using place = workstation();
   await place.enqueue({ ordering_key: "b", deliver_to: "seat-2" }, { kind: "other", ordering_key: "a" }, { kind: "more" });
-  await place.run(["hold", ...flags], { stdout: `${what} are held until resumed\n` });
+  await place.here(["hold", ...flags], { stdout: `${what} are held until resumed\n` });
   await place.drain();
   expect(place.rows().flatMap(({ seq, status }) => (status === "delivered" ? [seq] : []))).toEqual(sent);
 });
@@ -35,7 +35,7 @@ test.each([
 test("a held message expires all the same", async () => {
   using place = workstation();
   await place.enqueue({ expires_at: 4_000_000_000 });
-  await place.run(["hold", "--all"], { stdout: /./ });
+  await place.here(["hold", "--all"], { stdout: /./ });
   place.sql("UPDATE dispatch_outbox SET expires_at = created_at, next_attempt_at = created_at");
   expect(await place.drain()).toMatchObject({ attempted: 1, expired: 1 });
 });
@@ -43,10 +43,10 @@ test("a held message expires all the same", async () => {
 test("hold --for ends by itself", async () => {
   using place = workstation();
   await place.enqueue({});
-  await place.run(["hold", "--all", "--for", "1h"], { stdout: /^all messages are held until \d{4}-/ });
+  await place.here(["hold", "--all", "--for", "1h"], { stdout: /^all messages are held until \d{4}-/ });
   expect(await place.drain()).toMatchObject({ attempted: 0 });
   place.sql("UPDATE dispatch_holds SET ends_at = created_at");
-  await place.run(["hold"], { stderr: "outbox: nothing is held\n" });
+  await place.here(["hold"], { stderr: "outbox: nothing is held\n" });
   expect(await place.drain()).toMatchObject({ delivered: 1 });
 });
 
@@ -67,16 +67,16 @@ test("hold alone lists what is held, escaped, and holding the same again changes
 test("resume ends exactly what it names, or all, and says with 1 that there was nothing", async () => {
   using place = new Place();
   await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
-  await place.run(["hold", "--to", "a", "--kind", "k"], { stdout: /./ });
-  await place.run(["hold", "--all"], { stdout: /./ });
-  await place.run(["resume", "--to", "a"], {
+  await place.here(["hold", "--to", "a", "--kind", "k"], { stdout: /./ });
+  await place.here(["hold", "--all"], { stdout: /./ });
+  await place.here(["resume", "--to", "a"], {
     code: 1,
     stdout: "0 holds ended\n",
     stderr: "outbox: nothing to resume: there is no hold on exactly messages to a; outbox hold lists what is held\n",
   });
-  expect(await place.json(["resume", "--kind", "k", "--to", "a"])).toEqual([{ changed: 1, refused: 0 }]);
-  expect(await place.json(["resume", "--all"])).toEqual([{ changed: 1, refused: 0 }]);
-  expect(await place.json(["resume", "--all"], { code: 1, stderr: "outbox: nothing to resume: nothing is held\n" })).toEqual([
+  expect(await place.look(["resume", "--kind", "k", "--to", "a"])).toEqual([{ changed: 1, refused: 0 }]);
+  expect(await place.look(["resume", "--all"])).toEqual([{ changed: 1, refused: 0 }]);
+  expect(await place.look(["resume", "--all"], { code: 1, stderr: "outbox: nothing to resume: nothing is held\n" })).toEqual([
     { changed: 0, refused: 0 },
   ]);
 });
@@ -84,20 +84,20 @@ test("resume ends exactly what it names, or all, and says with 1 that there was 
 test("--dry-run says what would be held or ended, and changes nothing", async () => {
   using place = new Place();
   await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
-  await place.run(["hold", "--kind", "k", "--dry-run"], { stdout: "messages of kind k would be held until resumed\n" });
-  expect(await place.json(["hold", "--kind", "k", "--dry-run"])).toMatchObject([{ id: null, kind: "k" }]);
-  await place.run(["resume", "--all", "--dry-run"], { code: 1, stdout: "0 holds would be ended\n", stderr: /nothing is held/ });
-  await place.run(["hold", "--kind", "k"], { stdout: /./ });
-  await place.run(["resume", "--kind", "k", "--dry-run"], { stdout: "1 hold would be ended\n" });
-  expect(await place.json(["hold"])).toHaveLength(1);
+  await place.here(["hold", "--kind", "k", "--dry-run"], { stdout: "messages of kind k would be held until resumed\n" });
+  expect(await place.look(["hold", "--kind", "k", "--dry-run"])).toMatchObject([{ id: null, kind: "k" }]);
+  await place.here(["resume", "--all", "--dry-run"], { code: 1, stdout: "0 holds would be ended\n", stderr: /nothing is held/ });
+  await place.here(["hold", "--kind", "k"], { stdout: /./ });
+  await place.here(["resume", "--kind", "k", "--dry-run"], { stdout: "1 hold would be ended\n" });
+  expect(await place.look(["hold"])).toHaveLength(1);
 });
 
 test("hold and resume leave one audit row each", async () => {
   using place = new Place();
   await place.here(["enqueue", "--kind", "k", "--to", "d"], { stdout: ID });
-  await place.run(["hold", "--to", "a", "--note", "why"], { stdout: /./ });
-  await place.run(["resume", "--to", "a"], { stdout: /./ });
-  await place.start(["resume", "--to", "a"]);
+  await place.here(["hold", "--to", "a", "--note", "why"], { stdout: /./ });
+  await place.here(["resume", "--to", "a"], { stdout: /./ });
+  await place.here(["resume", "--to", "a"], { code: 1, stdout: /./, stderr: /./ });
   using db = new Database(place.database, { readonly: true });
   const events = db.query<{ action: string; actor: string; details: string }, []>("SELECT action, actor, details FROM admin_events").all();
   expect(events.map(({ action }) => action)).toEqual(["dispatch.hold", "dispatch.resume"]);
@@ -114,5 +114,5 @@ test.each([
   [["hold", "--to="], "outbox: --to is empty; write --to DEST, or leave it out\n"],
 ])("%j is refused", async (words, stderr) => {
   using place = new Place();
-  await place.run(words, { code: 2, stderr });
+  await place.here(words, { code: 2, stderr });
 });

@@ -125,14 +125,14 @@ test.concurrent.each(WRONG)(
     place.settings({ database: place.database, sources: { bad: spoil(place), good: place.file("good.db") }, dispatch });
     const said = new RegExp(`^outbox: .*${stderr.source}.*\n$`);
     await place.run([...ONCE, "--json"], { code, stdout: /^\{"attempted":2,"delivered":2/, stderr: said });
-    for (let run = 0; run < 2; run += 1) await place.run(ONCE, { code });
+    for (let run = 0; run < 2; run += 1) await place.here(ONCE, { code });
     // The memory is aged by an hour.
     expect(place.sql<{ text: string }>("SELECT text FROM dispatch_told")).toHaveLength(1);
     place.sql("UPDATE dispatch_told SET told_at = told_at - 3601");
     await place.run(ONCE, { code, stderr: said });
-    await place.run(ONCE, { code });
+    await place.here(ONCE, { code });
     place.sql("UPDATE dispatch_told SET text = 'something else'");
-    await place.run(ONCE, { code, stderr: said });
+    await place.here(ONCE, { code, stderr: said });
   },
 );
 
@@ -150,9 +150,9 @@ test.concurrent("a fault is told once over all runs, and its end", async () => {
   using place = new Workstation().settings({ dispatch: { notify_template: ["no-such-command"] } });
   await place.enqueue({});
   await place.run(ONCE, { code: 78, stderr: /^outbox: no command "no-such-command".*\n$/ });
-  for (let run = 0; run < 2; run += 1) await place.run(ONCE, { code: 78 });
+  for (let run = 0; run < 2; run += 1) await place.here(ONCE, { code: 78 });
   place.settings({ dispatch: { notify_template: ["nor-this-one"] } });
-  await place.run(ONCE, { code: 78, stderr: /^outbox: no command "nor-this-one".*\n$/ });
+  await place.here(ONCE, { code: 78, stderr: /^outbox: no command "nor-this-one".*\n$/ });
   place.settings({ dispatch: { notify_template: ["/bin/true"] } });
   await place.run(ONCE, { stderr: /^outbox: messages can be sent again\n$/ });
   await place.run(ONCE);

@@ -29,7 +29,7 @@ test.each([
   using place = new Place();
   await enqueue(place);
   await enqueue(place, "--ack");
-  expect(await place.json(["ack", ...words], { code: 1, stderr: /^outbox: cannot acknowledge / })).toEqual([{ outcome }]);
+  expect(await place.look(["ack", ...words], { code: 1, stderr: /^outbox: cannot acknowledge / })).toEqual([{ outcome }]);
 });
 
 test("ack needs both words or the environment of a delivered command", async () => {
@@ -61,30 +61,30 @@ test("an ID that a script left empty is told as what it is", async () => {
   using place = new Place();
   await enqueue(place);
   for (const verb of ["cancel", "purge"])
-    await place.run([verb, ""], { code: 1, stdout: /^0 /, stderr: `outbox: cannot ${verb} "": there is no such message\n` });
-  await place.run(["show", ""], { code: 1, stderr: 'outbox: there is no message ""\n' });
+    await place.here([verb, ""], { code: 1, stdout: /^0 /, stderr: `outbox: cannot ${verb} "": there is no such message\n` });
+  await place.here(["show", ""], { code: 1, stderr: 'outbox: there is no message ""\n' });
 });
 
 test("a message by number and by id is one message", async () => {
   using place = new Place();
   const id = await enqueue(place);
-  expect(await place.json(["cancel", id, "1", "001", "--dry-run"])).toEqual([{ changed: 1, refused: 0 }]);
-  expect(await place.json(["cancel", "1", id])).toEqual([{ changed: 1, refused: 0 }]);
+  expect(await place.look(["cancel", id, "1", "001", "--dry-run"])).toEqual([{ changed: 1, refused: 0 }]);
+  expect(await place.look(["cancel", "1", id])).toEqual([{ changed: 1, refused: 0 }]);
 });
 
 test("retry needs a new expiry once the old one has passed", async () => {
   using place = new Place();
-  await place.run(["enqueue", "--kind", "k", "--to", "d", "--expires-at", "2020-01-01"], { stdout: ID, stderr: /expiry has passed/ });
-  await place.run(["cancel", "1"], { stdout: /./ });
-  await place.run(["retry", "1"], { code: 1, stdout: /^0 /, stderr: /give a new one with --expires-in/ });
-  await place.run(["retry", "1", "--expires-in", "1h"], { stdout: "1 message put back\n" });
+  await place.here(["enqueue", "--kind", "k", "--to", "d", "--expires-at", "2020-01-01"], { stdout: ID, stderr: /expiry has passed/ });
+  await place.here(["cancel", "1"], { stdout: /./ });
+  await place.here(["retry", "1"], { code: 1, stdout: /^0 /, stderr: /give a new one with --expires-in/ });
+  await place.here(["retry", "1", "--expires-in", "1h"], { stdout: "1 message put back\n" });
 });
 
 test("retry --expires-in counts from now, and what --rate would make due after it is refused", async () => {
   using place = new Place();
   for (let n = 0; n < 3; n++) await enqueue(place);
-  await place.run(["cancel", "1", "2", "3"], { stdout: /./ });
-  await place.run(["retry", "1", "2", "3", "--rate", "1/m", "--expires-in", "90s"], {
+  await place.here(["cancel", "1", "2", "3"], { stdout: /./ });
+  await place.here(["retry", "1", "2", "3", "--rate", "1/m", "--expires-in", "90s"], {
     code: 1,
     stdout: /^2 messages put back, one after the other until 20.*\n$/,
     stderr: "outbox: cannot retry 3: it would expire before it is due; give a later expiry with --expires-in, or a faster --rate\n",
@@ -98,15 +98,15 @@ test("retry --expires-in counts from now, and what --rate would make due after i
 test("retry --rate spreads the due times", async () => {
   using place = new Place();
   for (let n = 0; n < 3; n++) await enqueue(place);
-  await place.run(["cancel", "1", "2", "3"], { stdout: /./ });
-  await place.run(["retry", "1", "2", "3", "--rate", "6/m", "--dry-run"], {
+  await place.here(["cancel", "1", "2", "3"], { stdout: /./ });
+  await place.here(["retry", "1", "2", "3", "--rate", "6/m", "--dry-run"], {
     stdout: /^3 messages would be put back, one after the other until /,
   });
-  await place.run(["retry", "1", "2", "3", "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until .* \(in \d/ });
+  await place.here(["retry", "1", "2", "3", "--rate", "6/m"], { stdout: /^3 messages put back, one after the other until .* \(in \d/ });
   const due = (await place.look(["ls", "--oldest"])).map((row) => Number(row["next_attempt_at"]));
   expect((due[1] ?? 0) - (due[0] ?? 0)).toBeWithin(9.9, 15);
   expect((due[2] ?? 0) - (due[1] ?? 0)).toBeWithin(9.9, 15);
-  await place.run(["retry", "1", "--rate", "5"], {
+  await place.here(["retry", "1", "--rate", "5"], {
     code: 2,
     stderr: 'outbox: --rate "5" is no rate; write how many per s, m, h or d: 5/s\n',
   });
@@ -115,8 +115,8 @@ test("retry --rate spreads the due times", async () => {
 test("--dry-run says what would change and changes nothing", async () => {
   using place = new Place();
   await enqueue(place);
-  await place.run(["cancel", "1", "--dry-run"], { stdout: "1 message would be cancelled\n" });
-  expect(await place.json(["purge", "1", "--dry-run"])).toEqual([{ changed: 1, refused: 0 }]);
+  await place.here(["cancel", "1", "--dry-run"], { stdout: "1 message would be cancelled\n" });
+  expect(await place.look(["purge", "1", "--dry-run"])).toEqual([{ changed: 1, refused: 0 }]);
   expect(await status(place, "1")).toBe("pending");
 });
 
@@ -138,13 +138,13 @@ test("purge refuses a message whose command runs, unless forced", async () => {
     db.run(`UPDATE dispatch_outbox SET status = 'delivering', attempt = attempt + 1, next_attempt_at = unixepoch() + 600, lock_token = 'held', holder = 'h',
       updated_at = unixepoch(), reason_code = 'dispatch.delivering.attempt', source = 'scheduler', actor = 'test'`);
   }
-  await place.run(["cancel", "1"], { code: 1, stdout: /^0 /, stderr: "outbox: cannot cancel 1: its command is running; wait for it\n" });
-  await place.run(["purge", "1"], {
+  await place.here(["cancel", "1"], { code: 1, stdout: /^0 /, stderr: "outbox: cannot cancel 1: its command is running; wait for it\n" });
+  await place.here(["purge", "1"], {
     code: 1,
     stdout: /^0 /,
     stderr: "outbox: cannot purge 1: its command is running; wait, or use --force\n",
   });
-  await place.run(["purge", "1", "--force"], { stdout: "1 message purged\n" });
+  await place.here(["purge", "1", "--force"], { stdout: "1 message purged\n" });
 });
 
 test("migrate --install adds the tables to a program's own database", async () => {

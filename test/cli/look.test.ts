@@ -25,7 +25,7 @@ test.each([
   [["resume", "--all"]],
 ])("%j says that there is no database, and makes none", async (args) => {
   using place = new Place();
-  await place.run(args, { code: 1, stderr: /^outbox: no database at .*outbox\.db; / });
+  await place.here(args, { code: 1, stderr: /^outbox: no database at .*outbox\.db; / });
   expect(existsSync(place.database)).toBeFalse();
 });
 
@@ -48,21 +48,21 @@ test("ls --json has no payload and no token", async () => {
 test("ls filters, limits and turns pages", async () => {
   using place = new Place();
   await filled(place, 12);
-  expect(seqs(await place.json(["ls", "--kind", "k0", "--to", "d0", "--to", "d1"]))).toEqual([11, 7, 5, 1]);
-  expect(seqs(await place.json(["ls", "--limit", "2"]))).toEqual([12, 11]);
-  expect(seqs(await place.json(["ls", "--limit", "2", "--after", "11"]))).toEqual([10, 9]);
-  expect(seqs(await place.json(["ls", "--limit", "2", "--after", "11", "--oldest"]))).toEqual([12]);
-  const [first] = await place.json(["ls", "--limit", "1"]);
-  expect(seqs(await place.json(["ls", "--limit", "1", "--after", String(first?.["id"])]))).toEqual([11]);
-  expect(seqs(await place.json(["ls", "--reason", "enqueued", "--limit", "1"]))).toEqual([12]);
-  expect(seqs(await place.json(["ls", "--since", "1h", "--limit", "1"]))).toEqual([12]);
+  expect(seqs(await place.look(["ls", "--kind", "k0", "--to", "d0", "--to", "d1"]))).toEqual([11, 7, 5, 1]);
+  expect(seqs(await place.look(["ls", "--limit", "2"]))).toEqual([12, 11]);
+  expect(seqs(await place.look(["ls", "--limit", "2", "--after", "11"]))).toEqual([10, 9]);
+  expect(seqs(await place.look(["ls", "--limit", "2", "--after", "11", "--oldest"]))).toEqual([12]);
+  const [first] = await place.look(["ls", "--limit", "1"]);
+  expect(seqs(await place.look(["ls", "--limit", "1", "--after", String(first?.["id"])]))).toEqual([11]);
+  expect(seqs(await place.look(["ls", "--reason", "enqueued", "--limit", "1"]))).toEqual([12]);
+  expect(seqs(await place.look(["ls", "--since", "1h", "--limit", "1"]))).toEqual([12]);
 });
 
 test("an empty list is a sentence on stderr and nothing on stdout", async () => {
   using place = new Place();
   await filled(place, 1);
   await place.run(["ls", "--kind", "nope"], { stderr: "outbox: no message matches\n" });
-  expect(await place.json(["ls", "--before", "1h"], { stderr: "outbox: no message matches\n" })).toEqual([]);
+  expect(await place.look(["ls", "--before", "1h"], { stderr: "outbox: no message matches\n" })).toEqual([]);
 });
 
 test.each([
@@ -72,14 +72,14 @@ test.each([
   [["--since", "25:00"], /^outbox: --since "25:00" is no time that a clock shows; /],
 ])("ls refuses %j", async (flags, stderr) => {
   using place = new Place();
-  await place.run(["ls", ...flags], { code: 2, stderr });
+  await place.here(["ls", ...flags], { code: 2, stderr });
 });
 
 test("a filter whose bytes were replaced on their way is refused, exit 65", async () => {
   using place = new Place();
   const said = "holds bytes that are not UTF-8, or U+FFFD, which stands for them; convert it, or name messages by their numbers";
-  await place.run(["ls", "--to", "a\ufffd"], { code: 65, stderr: `outbox: --to ${said}\n` });
-  await place.run(["purge", "--kind", "k", "--dedup-key", "\ufffd"], { code: 65, stderr: `outbox: --dedup-key ${said}\n` });
+  await place.here(["ls", "--to", "a\ufffd"], { code: 65, stderr: `outbox: --to ${said}\n` });
+  await place.here(["purge", "--kind", "k", "--dedup-key", "\ufffd"], { code: 65, stderr: `outbox: --dedup-key ${said}\n` });
 });
 
 test("3,000 rows arrive whole through a slow pipe, and as in a file", async () => {
@@ -112,10 +112,9 @@ test("control characters of stored text are escaped everywhere", async () => {
   using place = new Place();
   await place.here(["enqueue", "--kind", "k\u001b[2J", "--to", "a\nb\u202e\u009b", "--text", "\u001b]0;x\u0007"], { stdout: ID });
   for (const args of [["ls"], ["ls", "--json"], ["show", "1"], ["show", "1", "--json"]]) {
-    const { stdout } = await place.start(args);
-    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(await place.here(args, { stdout: /./ })).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
   }
-  expect((await place.json(["ls"]))[0]).toMatchObject({ kind: "k\u001b[2J", deliver_to: "a\nb\u202e\u009b" });
+  expect((await place.look(["ls"]))[0]).toMatchObject({ kind: "k\u001b[2J", deliver_to: "a\nb\u202e\u009b" });
 });
 
 test("show prints row, envelope and history; several, and says which is missing", async () => {
@@ -150,15 +149,15 @@ test("stats tells of every database of the settings, and with 74 of one that can
   await filled(place, 3);
   await place.here(["enqueue", "--kind", "k", "--to", "d", "--source", "shop"], { stdout: ID });
   const left = { code: 74, stderr: /^outbox: source gone is left out: no database at .*gone\.db; / };
-  const all = await place.json(["stats"], left);
+  const all = await place.look(["stats"], left);
   expect(all.map(({ source, depth }) => [source, depth])).toEqual([
     ["default", 3],
     ["shop", 1],
   ]);
   expect(all[1]?.["path"]).toBe(shop);
-  await place.run(["stats"], { ...left, stdout: /^SOURCE +default +shop\ndepth +3 +1\n/ });
-  expect((await place.json(["stats", "--source", "shop"])).map(({ source }) => source)).toEqual(["shop"]);
-  await place.run(["stats", "--source", "gone"], { code: 1, stderr: /^outbox: no database at / });
+  await place.here(["stats"], { ...left, stdout: /^SOURCE +default +shop\ndepth +3 +1\n/ });
+  expect((await place.look(["stats", "--source", "shop"])).map(({ source }) => source)).toEqual(["shop"]);
+  await place.here(["stats", "--source", "gone"], { code: 1, stderr: /^outbox: no database at / });
 });
 
 test("stats, ls and show tell of an open circuit", async () => {
@@ -167,38 +166,36 @@ test("stats, ls and show tell of an open circuit", async () => {
   });
   await place.enqueue({}, { kind: "later" });
   await place.start(["run", "--once"]);
-  expect((await place.json(["stats"]))[0]).toMatchObject({ open_circuits: 1, circuits: [{ deliver_to: "seat-1" }] });
-  await place.run(["stats"], {
+  expect((await place.look(["stats"]))[0]).toMatchObject({ open_circuits: 1, circuits: [{ deliver_to: "seat-1" }] });
+  await place.here(["stats"], {
     stdout: /\nopen circuits +1\nholds +0\ncircuit open for \S+: seat-1 failed \d+ times? in a row, tries again in \S+\n$/,
   });
-  for (const words of [["ls"], ["show", "1"]]) expect(await place.run(words, { stdout: /./ })).toMatch(/circuit open for \S+m/);
+  for (const words of [["ls"], ["show", "1"]]) expect(await place.here(words, { stdout: /./ })).toMatch(/circuit open for \S+m/);
 });
 
 test("ls and show tell of order, and of holds with their note", async () => {
   using place = new Place();
   const step = ["enqueue", "--kind", "k", "--to", "d"];
-  await place.run([...step, "--ordering-key", "job-7"], { stdout: ID });
-  await place.run([...step, "--ordering-key", "job-7"], { stdout: ID });
-  await place.run([...step], { stdout: ID });
-  const table = await place.run(["ls", "--oldest"], { stdout: /^SEQ {2}STATUS {3}KIND {2}TO {2}KEY / });
+  await place.here([...step, "--ordering-key", "job-7"], { stdout: ID });
+  await place.here([...step, "--ordering-key", "job-7"], { stdout: ID });
+  await place.here([...step], { stdout: ID });
+  const table = await place.here(["ls", "--oldest"], { stdout: /^SEQ {2}STATUS {3}KIND {2}TO {2}KEY / });
   expect(table).toMatch(/\n +2 {2}pending +k +d +job-7 +0\/8 +waits for 1 of its key +\S+\n/);
-  expect(seqs(await place.json(["ls", "--ordering-key", "job-7"]))).toEqual([2, 1]);
-  expect((await place.json(["ls"])).map(({ waits_for }) => waits_for)).toEqual([null, 1, null]);
-  expect(await place.run(["ls", "--limit", "1"], { stdout: /./ })).not.toContain("KEY");
+  expect(seqs(await place.look(["ls", "--ordering-key", "job-7"]))).toEqual([2, 1]);
+  expect((await place.look(["ls"])).map(({ waits_for }) => waits_for)).toEqual([null, 1, null]);
+  expect(await place.here(["ls", "--limit", "1"], { stdout: /./ })).not.toContain("KEY");
   await place.here(["hold", "--to", "d", "--note", "broken\u001b[2J", "--for", "1h"], { stdout: /./ });
-  expect(await place.run(["show", "3"], { stdout: /./ })).toMatch(
+  expect(await place.here(["show", "3"], { stdout: /./ })).toMatch(
     /\n {2}next +held\n {2}held +since .*, until .*, by uid \d+: broken\\x1b\[2J\n/,
   );
-  expect((await place.json(["show", "2"]))[0]).toMatchObject({ ordering_key: "job-7", waits_for: 1, held_by: 1, open_until: null });
+  expect((await place.look(["show", "2"]))[0]).toMatchObject({ ordering_key: "job-7", waits_for: 1, held_by: 1, open_until: null });
 });
 
 test("an absurdly long ID is answered in one readable line", async () => {
   using place = new Place();
   await place.here(["enqueue", "--kind", "k", "--to", "t"], { stdout: ID });
   for (const command of ["show", "retry", "purge"]) {
-    const { code, stderr } = await place.start([command, "a".repeat(100_000)]);
-    expect(code).toBe(1);
-    expect(stderr.length).toBeLessThan(2_000);
+    await place.here([command, "a".repeat(100_000)], { code: 1, stdout: /^/, stderr: /^[^]{0,1999}$/ });
   }
 });
 
@@ -210,10 +207,10 @@ test("an error of many lines is its first line in a list, and an attempt whose r
   const long = "x".repeat(2_500);
   place.settings({ dispatch: { notify_template: sh(`(echo ${long}; echo more) >&2; exit 1`) } });
   await place.start(["run", "--once"]);
-  const shown = await place.run(["show", "1"], { stdout: /./ });
+  const shown = await place.here(["show", "1"], { stdout: /./ });
   expect(shown).toMatch(/^ {2}attempt 1: its runner vanished, \d{4}-.*$/m);
   expect(shown).toMatch(/^ {2}attempt 2: exit 1 after /m);
-  const lines = (await place.run(["ls"], { stdout: /./ })).split("\n");
+  const lines = (await place.here(["ls"], { stdout: /./ })).split("\n");
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(300);
   expect(lines[1]).toContain(" …");
 });
@@ -223,7 +220,7 @@ test("every list fits a terminal of 60 columns", async () => {
   const long = { kind: "k".repeat(40), deliver_to: "d".repeat(40), ordering_key: "o".repeat(40), max_attempts: 1 };
   await place.enqueue(long, { ...long, ordering_key: "p" });
   await place.start(["run", "--once"]);
-  await place.run(["retry", "1"], { stdout: /./ });
+  await place.here(["retry", "1"], { stdout: /./ });
   await place.here(["hold", "--to", long.deliver_to, "--kind", long.kind, "--note", "n".repeat(60), "--for", "2d"], { stdout: /./ });
   const printed = await place.sh(
     `script -qec 'stty cols 60; export TERM=dumb; outbox ls; outbox hold; outbox config show; outbox show 1 | cat; outbox show 1' /dev/null`,

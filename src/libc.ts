@@ -27,6 +27,8 @@ export interface Libc {
   isTerminal(descriptor: number): boolean;
   /** @returns how many bytes were taken: perhaps not all of them */
   write(descriptor: number, bytes: Uint8Array): number | null;
+  /** Seconds to add to UTC for local time at this instant (epoch seconds), by TZ or /etc/localtime; 0 also for a TZ it does not know. */
+  utcOffsetS(epochS: number): number | null;
 }
 
 /** Null where it cannot be had. */
@@ -90,7 +92,23 @@ function over(c: ReturnType<typeof open>, noFollow: number): Libc {
     close: (descriptor) => void c.close(descriptor),
     isTerminal: (descriptor) => c.isatty(descriptor) === 1,
     write: (descriptor, bytes) => positive(c.write(descriptor, bytes, bytes.length)),
+    utcOffsetS,
   };
+}
+
+/** Opened by itself: an enqueue seldom needs it, and each function costs its time. */
+function openTime() {
+  return dlopen("libc.so.6", { localtime_r: { args: ["ptr", "ptr"], returns: "ptr" } }).symbols;
+}
+let time: ReturnType<typeof openTime> | undefined;
+
+// struct tm where a long has 64 bits: nine ints, then tm_gmtoff. No zone is further from UTC than 32 bits.
+const [TM_BYTES, TM_GMTOFF] = [56, 40];
+
+function utcOffsetS(epochS: number): number | null {
+  time ??= openTime();
+  const [instant, answer] = [new BigInt64Array([BigInt(Math.floor(epochS))]), new Uint8Array(TM_BYTES)];
+  return time.localtime_r(instant, answer) === null ? null : new DataView(answer.buffer).getInt32(TM_GMTOFF, true);
 }
 
 // linux/stat.h: the same on every architecture, unlike `struct stat`.

@@ -4,6 +4,7 @@ import { refusedCode, refusedWords } from "../core/refused.ts";
 import { hostClock, hostEntropy, hostZone } from "../host.ts";
 import { libc } from "../libc.ts";
 import { type Interrupts, type Io, StdoutClosed, type Terminal } from "./io.ts";
+import { localZone } from "./zone.ts";
 
 /** @param listen installs the signal handlers; called at most once */
 export function stdio(listen: () => Interrupts): Io {
@@ -16,7 +17,7 @@ export function stdio(listen: () => Interrupts): Io {
     uid: process.getuid?.() ?? 0,
     clock: hostClock,
     entropy: hostEntropy,
-    zone: hostZone,
+    zone: localZone(env["TZ"], libc, hostZone),
     out: writeOut,
     err: (line) => {
       try {

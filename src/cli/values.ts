@@ -8,6 +8,7 @@ import { parseTime } from "../core/time.ts";
 import type { Io } from "./io.ts";
 import { escapeControls, shortened } from "./output.ts";
 import type { Args } from "./parse.ts";
+import { isUtc } from "./zone.ts";
 
 /** Nine digits are more than any of these flags can use. */
 const MOST = 999_999_999;
@@ -52,7 +53,7 @@ export function time(args: Args, flag: string, io: Io, past = false): number | u
 /** The system takes a zone that it does not know for UTC without a word. */
 function warnOfZone(io: Io): void {
   const name = io.env["TZ"] ?? "";
-  if (name === "" || warned.has(io) || isZone(name.replace(/^:/, ""))) return;
+  if (name === "" || warned.has(io) || !isUtc(io.zone) || isZone(name.replace(/^:/, ""))) return;
   warned.add(io);
   io.err(
     escapeControls(

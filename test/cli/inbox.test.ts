@@ -12,6 +12,8 @@ const MESSAGE = "0a".repeat(16);
 const RUN = ["inbox", "run", MESSAGE, "--"];
 /** Leaves a line in `done` each time it runs. */
 const WORK = ["sh", "-c", "echo done >> done"];
+/** The same where the test's own process starts it, which is in another directory. */
+const work = (at: Workstation): string[] => ["sh", "-c", `echo done >> ${at.file("done")}`];
 
 /** A place with a database in it. */
 async function place(): Promise<Workstation> {
@@ -39,14 +41,15 @@ describe("inbox run", () => {
   test("runs the command once: afterwards it does nothing, in silence, and exits 0", async () => {
     using at = await place();
     await at.run([...RUN, "sh", "-c", "echo out; echo err >&2"], { stdout: "out\n", stderr: "err\n" });
-    for (let n = 0; n < 3; n++) await at.run([...RUN, "sh", "-c", "echo again; exit 7"]);
+    await at.run([...RUN, "sh", "-c", "echo again; exit 7"]);
+    for (let n = 0; n < 2; n++) await at.here([...RUN, "sh", "-c", "exit 7"]);
     expect(entries(at)).toEqual([{ consumer: "default", dispatch_id: MESSAGE, done_at: expect.any(Number) }]);
   });
 
   test("is once for each consumer, and the number of a message is its id", async () => {
     using at = await place();
     const id = at.row(1).id;
-    for (const name of ["1", id]) await at.run(["inbox", "run", name, "--", ...WORK]);
+    for (const name of ["1", id]) await at.here(["inbox", "run", name, "--", ...work(at)]);
     await at.run(["inbox", "run", "--consumer", "audit", "--", ...WORK], {}, { env: { OUTBOX_ID: id } });
     expect(at.lines("done")).toHaveLength(2);
     expect(entries(at).map(({ consumer, dispatch_id }) => [consumer, dispatch_id])).toEqual([
@@ -63,12 +66,13 @@ describe("inbox run", () => {
     ["kill -TERM $$", 143],
   ])("after %j it exits as the command did (%d), and runs it again", async (end, code) => {
     using at = await place();
-    const command = ["sh", "-c", `echo done >> done; ${end}`];
-    for (let n = 0; n < 2; n++) await at.run([...RUN, ...command], { code });
+    const command = ["sh", "-c", `echo done >> ${at.file("done")}; ${end}`];
+    await at.run([...RUN, ...command], { code });
+    await at.here([...RUN, ...command], { code });
     expect(at.lines("done")).toHaveLength(2);
     expect(entries(at)).toEqual([]);
-    await at.run([...RUN, ...WORK]);
-    await at.run([...RUN, ...command]);
+    await at.here([...RUN, ...work(at)]);
+    await at.here([...RUN, ...command]);
     expect(at.lines("done")).toHaveLength(3);
   });
 
@@ -134,12 +138,15 @@ describe("inbox run", () => {
 
   test("makes no database, and changes none of an older schema", async () => {
     using at = new Workstation();
-    await at.run([...RUN, ...WORK], { code: 1, stderr: /^outbox: no database at / });
+    await at.here([...RUN, ...work(at)], { code: 1, stderr: /^outbox: no database at / });
     expect(existsSync(at.database)).toBe(false);
     const old = at.file("old.db");
     copyFileSync(join(import.meta.dir, "../fixtures/releases/0.1.0/outbox.db"), old);
     const before = readFileSync(old);
-    await at.run(["--db", old, ...RUN, ...WORK], { code: 78, stderr: /has schema 1, this outbox needs [0-9]+; run: outbox migrate\n$/ });
+    await at.here(["--db", old, ...RUN, ...work(at)], {
+      code: 78,
+      stderr: /has schema 1, this outbox needs [0-9]+; run: outbox migrate\n$/,
+    });
     expect(readFileSync(old).equals(before)).toBe(true);
     expect(at.lines("done")).toEqual([]);
   });
@@ -162,7 +169,7 @@ describe("inbox run", () => {
     [["inbox", "run", "1", "--consumer", "x".repeat(256), "--", "true"], {}, 65, "outbox: --consumer has 256 bytes; the limit is 255\n"],
   ])("refuses %j with %j", async (args, env, code, stderr) => {
     using at = await place();
-    await at.run(args, { code, stderr }, { env });
+    await at.here(args, { code, stderr }, { env });
     expect(entries(at)).toEqual([]);
   });
 
@@ -177,7 +184,7 @@ describe("inbox run", () => {
   test("goes on beside broken settings where the environment names the database", async () => {
     using at = (await place()).settingsText("dispach: {}\n");
     await at.run([...RUN, ...WORK], { stderr: /using the built-in bounds\n$/ }, { env: { OUTBOX_DB: at.database } });
-    await at.run([...RUN, ...WORK], { code: 78, stderr: /dispach/ });
+    await at.here([...RUN, ...work(at)], { code: 78, stderr: /dispach/ });
     expect(at.lines("done")).toHaveLength(1);
   });
 });
@@ -190,10 +197,10 @@ describe("while another works at the message", () => {
       `^outbox: message ${MESSAGE} is in work for consumer default: process ${first.pid} of .+ began .+; ask again when it has ended\n$`,
     );
     await at.run([...RUN, ...WORK], { code: 75, stderr: who });
-    await at.run(["inbox", "run", MESSAGE, "--consumer", "other", "--", ...WORK]);
+    await at.here(["inbox", "run", MESSAGE, "--consumer", "other", "--", ...work(at)]);
     writeFileSync(at.file("go"), "");
     expect(await first.exited).toBe(0);
-    await at.run([...RUN, ...WORK]);
+    await at.here([...RUN, ...work(at)]);
     expect(at.lines("done")).toHaveLength(1);
   });
 
@@ -207,8 +214,8 @@ describe("while another works at the message", () => {
     await Promise.all(all);
     expect(codes.toSorted((a, b) => Number(a) - Number(b))).toEqual([0, ...Array<number>(19).fill(75)]);
     expect([at.lines("started").length, at.lines("done").length]).toEqual([1, 1]);
-    const later = await Promise.all(Array.from({ length: 20 }, () => at.start([...RUN, ...WORK])));
-    for (const each of later) expect(each).toEqual({ code: 0, stdout: "", stderr: "" });
+    await at.run([...RUN, ...WORK]);
+    await Promise.all(Array.from({ length: 19 }, () => at.here([...RUN, ...work(at)])));
     expect(at.lines("done")).toHaveLength(1);
   });
 });
@@ -255,10 +262,10 @@ describe("when it is killed", () => {
     first.kill("SIGKILL");
     await first.exited;
     const [pid = 0] = at.lines("started").map(Number);
-    await at.run([...RUN, ...WORK]); // the command of the dead one lives on, and nobody hears of its end
+    await at.here([...RUN, ...work(at)]); // the command of the dead one lives on, and nobody hears of its end
     expect(() => process.kill(pid, 0)).not.toThrow();
     process.kill(pid, "SIGKILL");
-    await at.run([...RUN, "false"]);
+    await at.here([...RUN, "false"]);
     expect(at.lines("done")).toHaveLength(1);
   });
 
@@ -267,8 +274,8 @@ describe("when it is killed", () => {
     const first = await started(at);
     for (const pid of [...at.lines("started").map(Number), first.pid]) process.kill(pid, "SIGKILL");
     await first.exited;
-    await at.run([...RUN, ...WORK]);
-    await at.run([...RUN, "false"]);
+    await at.here([...RUN, ...work(at)]);
+    await at.here([...RUN, "false"]);
     expect(at.lines("done")).toHaveLength(1);
   });
 
@@ -277,9 +284,9 @@ describe("when it is killed", () => {
     const child = at.background(...RUN, "sh", "-c", "kill -KILL $PPID; echo done >> done");
     await child.exited;
     await until(() => at.lines("done").length === 1);
-    await at.run([...RUN, ...WORK]);
+    await at.here([...RUN, ...work(at)]);
     expect(at.lines("done")).toHaveLength(2);
-    await at.run([...RUN, "false"]);
+    await at.here([...RUN, "false"]);
   });
 });
 
@@ -287,7 +294,7 @@ describe("a success that cannot be recorded", () => {
   test("because the database is gone, is told, exit 74", async () => {
     using at = await place();
     const stderr = /^outbox: the command succeeded, and that cannot be recorded, so it may run again: no database at .*\n$/;
-    await at.run([...RUN, "rm", at.database], { code: 74, stderr });
+    await at.here([...RUN, "rm", at.database], { code: 74, stderr });
   });
 
   test("because its entry is another's by now, is told, exit 74, and changes nothing of that", async () => {
@@ -307,7 +314,7 @@ describe("a success that cannot be recorded", () => {
     const away = at.file("away.db");
     await at.run([...RUN, "mv", at.database, away], { code: 74, stderr: /so it may run again/ });
     rmSync(at.database, { force: true });
-    await at.run(["--db", away, ...RUN, ...WORK]);
+    await at.here(["--db", away, ...RUN, ...work(at)]);
     expect(at.lines("done")).toHaveLength(1);
   });
 });
@@ -350,12 +357,12 @@ describe("within a delivered command", () => {
 test("retention.inbox forgets what was done before it, but not while its message may come again", async () => {
   using at = new Workstation().settings({ dispatch: { notify_template: ["/bin/false"] }, retention: { inbox: "1h" } });
   await at.enqueue({});
-  for (const name of ["1", MESSAGE, "0b".repeat(16)]) await at.run(["inbox", "run", name, "--", ...WORK]);
+  for (const name of ["1", MESSAGE, "0b".repeat(16)]) await at.here(["inbox", "run", name, "--", ...work(at)]);
   at.sql(`UPDATE dispatch_inbox SET done_at = done_at - 3600 WHERE dispatch_id <> '${"0b".repeat(16)}'`);
   await at.drain();
   expect(entries(at).map(({ dispatch_id }) => dispatch_id)).toEqual([at.row(1).id, "0b".repeat(16)]);
   expect(at.sql("SELECT details ->> 'inbox' AS n FROM admin_events")).toEqual([{ n: 1 }]);
-  await at.run(["cancel", "1"], { stdout: /./ });
+  await at.here(["cancel", "1"], { stdout: /./ });
   await at.drain();
   expect(entries(at).map(({ dispatch_id }) => dispatch_id)).toEqual(["0b".repeat(16)]);
 });

@@ -71,10 +71,10 @@ function seed(): Uint8Array {
   }
 }
 
-/** Past this an input is in the way of the system's limits, or of memory's, and no longer only of our checks. */
-const LARGE_BYTES = 16_384;
+/** Past this, which is the most that one argument can hold, an input is in the way of memory's limits, and no longer only of our checks. */
+const LARGE_BYTES = 131_072;
 /** Of the other cases one in so many goes through the program, whatever it is about; the rest through the same code in this process. */
-const PROGRAM_EVERY = 3;
+const PROGRAM_EVERY = 6;
 
 /** Whether the program itself must be started for it. */
 function needsProgram({ args = [], sh, stdin = "", alone, env }: Case): boolean {

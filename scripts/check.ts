@@ -16,6 +16,9 @@ const TEST_TIMEOUT_MS = 20_000;
 /** A step that takes longer hangs: all of them together should take less than two minutes. */
 const STEP_TIMEOUT_MS = 300_000;
 
+/** For tests: the last, dearest compiler pays only in a process that lives for minutes, and one thread marks garbage fast enough: a tenth less work. */
+const SHORT_LIVED = { BUN_JSC_useFTLJIT: "0", BUN_JSC_numberOfGCMarkers: "1" };
+
 /** What takes longest, in that order: begun last it would be alone at the end. What is not named here comes after it, as it is found. */
 const LONGEST: readonly string[] = [
   "lint",
@@ -166,9 +169,6 @@ async function run({ command, tests }: Step, output: string): Promise<number> {
     closeSync(fd);
   }
 }
-
-/** For tests: the last, dearest compiler pays only in a process that lives for minutes, and one thread marks garbage fast enough: a tenth less work. */
-const SHORT_LIVED = { BUN_JSC_useFTLJIT: "0", BUN_JSC_numberOfGCMarkers: "1" };
 
 /** The caller's, without what would point a test at the caller's own outbox. */
 function environment(): Record<string, string | undefined> {

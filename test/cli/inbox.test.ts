@@ -169,7 +169,9 @@ describe("inbox run", () => {
     [["inbox", "run", "1", "--consumer", "x".repeat(256), "--", "true"], {}, 65, "outbox: --consumer has 256 bytes; the limit is 255\n"],
   ])("refuses %j with %j", async (args, env, code, stderr) => {
     using at = await place();
-    await at.here(args, { code, stderr }, { env });
+    // Its own environment only the program can read.
+    if ("OUTBOX_ID" in env) await at.run(args, { code, stderr }, { env });
+    else await at.here(args, { code, stderr });
     expect(entries(at)).toEqual([]);
   });
 
@@ -312,7 +314,7 @@ describe("a success that cannot be recorded", () => {
   test("leaves the message free: nobody holds it after that", async () => {
     using at = await place();
     const away = at.file("away.db");
-    await at.run([...RUN, "mv", at.database, away], { code: 74, stderr: /so it may run again/ });
+    await at.here([...RUN, "mv", at.database, away], { code: 74, stderr: /so it may run again/ });
     rmSync(at.database, { force: true });
     await at.here(["--db", away, ...RUN, ...work(at)]);
     expect(at.lines("done")).toHaveLength(1);

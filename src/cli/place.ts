@@ -2,6 +2,7 @@
 import { OutboxError } from "../core/errors.ts";
 import { nearest } from "../core/nearest.ts";
 import { homeOf } from "../settings/locate.ts";
+import { readStrictly } from "../settings/read.ts";
 import type { Choice, Loaded, Settings } from "../settings/settings.ts";
 import type { OpenTerms } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
@@ -19,8 +20,7 @@ export function choiceOf(args: Args, io: Io): Choice {
 
 /** Settings for every command but `enqueue` and `revive`: a mistake is told with line and column. */
 export async function carefulSettings(args: Args, io: Io): Promise<Loaded> {
-  const { loadSettings } = await import("../settings/complain.ts");
-  return loadSettings(choiceOf(args, io));
+  return readStrictly(choiceOf(args, io));
 }
 
 export interface Database {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Document } from "yaml";
 import { PLACEHOLDERS } from "../../../src/core/template.ts";
+import { isSimple } from "../../../src/settings/simple.ts";
 import { careful, problems, quick } from "./scratch.ts";
 
 /** Files in which YAML has room to differ. Both parsers must read the same settings. */
@@ -67,6 +68,7 @@ describe("the two parsers", () => {
   test.each(BUN_ALONE)("differ on %s, which only the quick one accepts", (_, text) => {
     expect(quick(text)).not.toBeNull();
     expect(problems(text)).not.toEqual([]);
+    expect(isSimple(text, Bun.YAML.parse(text))).toBe(false);
   });
 
   test("read the same settings from any valid file, however it is written", () => {
@@ -98,6 +100,7 @@ describe("the two parsers", () => {
           const told = problems(broken);
           const read = quick(broken);
           if (read !== null && told.length === 0) expect(careful(broken).settings).toEqual(read);
+          if (read !== null && isSimple(broken, Bun.YAML.parse(broken))) expect(told).toEqual([]);
         },
       ),
       { numRuns: 150, interruptAfterTimeLimit: 3_000 },

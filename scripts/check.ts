@@ -25,17 +25,18 @@ const LONGEST: readonly string[] = [
   "store",
   "test/docs",
   "sim",
-  "crash/runners",
   "unit",
+  "cli/now",
+  "crash/runners",
+  "cli/waking",
   "cli/inbox",
+  "cli/refused",
   "cli/sources",
   "cli/upgrade",
   "test/types",
-  "cli/run",
+  "types",
   "cli/by_filter",
-  "hostile/arguments",
-  "hostile/bodies",
-  "cli/now",
+  "crash/migrate",
 ];
 
 interface Step {

@@ -1,16 +1,17 @@
 /**
  * Which files say the same to every parser of YAML: most that people write. They need no second, slower reader. It is a small part of
- * YAML on purpose: block mappings and lists, flow ones within a line, plain words, numbers and quoted text without a backslash. No
+ * YAML on purpose: block mappings and lists, flow ones within a line, plain words, numbers and quoted text without escapes. No
  * anchor, tag, block text, word that some take for a truth value, nor anything else that a parser could have an opinion of its own on.
  */
 
-const WORD = String.raw`(?!(?:true|false|yes|no|on|off|y|n|null|nan|inf)(?![\w./-]))(?:~?\/|\.{1,2}\/)?[A-Za-z][\w./-]*`;
+/** A name, a path, an address: a colon in it stands between letters, or it would make a name of what is before it. */
+const WORD = String.raw`(?!(?:true|false|yes|no|on|off|y|n|null|nan|inf)(?![\w./@:-]))(?:[A-Za-z]|(?:~|\.{1,2})?\/[\w.])(?:[\w./@-]|:(?=[\w./]))*`;
 const NUMBER = String.raw`(?:0|[1-9]\d{0,8})(?:\.\d{1,8})?(?:ms|[smhd]|[KMG]i?B|B)?`;
 /** Quoted text, and a collection once it has been looked at, stand as `"`. */
-const ITEM = String.raw`(?:"|--?[a-z]?(?=[ ,\]]|$)|${NUMBER}(?![\w./-])|${WORD})`;
+const ITEM = String.raw`(?:"|--?(?:[a-z][\w-]*)?(?=[ ,\]]|$)|${NUMBER}(?![\w./-])|${WORD})`;
 const NAME = String.raw`(?!(?:true|false|yes|no|on|off|y|n|null|nan|inf):)[A-Za-z][\w-]*`;
 
-const TEXT = /"[^"\\\n]*"/g;
+const TEXT = /"[^"\\\n]*"|'[^'\n]*'/g;
 const COMMENT = /(^| )#.*$/gm;
 const LIST = new RegExp(String.raw`\[ *(?:${ITEM}(?: *, *${ITEM})*)? *\]`, "gim");
 const ENTRY = String.raw`${NAME}: +${ITEM}`;

@@ -15,7 +15,9 @@ function parsed(text: string): unknown {
 
 const simple = (text: string): boolean => isSimple(text, parsed(text));
 
-const USUAL = `# How it is sent
+const USUAL = `# Where it is
+database: ~/.local/state/outbox/outbox.db
+# How it is sent
 dispatch:
   notify_template: ["~/bin/notify", --, -x, "{deliver_to}"] # "quoted"
   timeout: 10s
@@ -28,6 +30,8 @@ dispatch:
         - --
         - "{id}"
       max_attempts: 3
+      env: { PATH: /usr/local/bin:/usr/bin:/bin }
+    mail: { notify_template: [mail, -s, 'a title', --to, me@example.com, https://example.com/x] }
 
 run: { interval: 30s, shutdown_grace: 10s }
 limits: { payload: 1MiB, output: 4096 }
@@ -73,7 +77,10 @@ describe("isSimple()", () => {
     "a: [b,, c]",
     "a: [b",
     "a: b c",
-    "a: 'b'",
+    "a: 'it''s'",
+    "a: b:",
+    "a: /b: c",
+    "a: 'b",
     'a: "\\x41"',
     'a: "b\n  c"',
     'a: "b"c',
@@ -106,7 +113,7 @@ describe("isSimple()", () => {
     "constructor",
   );
   const word = fc.constantFrom(
-    ..."10s 5 0 1.5 1MiB 08 1_0 0b1 5. .5 1e3 nul yes. no/x ~ ~/x ./x ../x .. /x x.db - -- -x --- true-ish TRUE null. inf Nan y x:y x# #x : , [] {} <<".split(
+    ..."10s 5 0 1.5 1MiB 08 1_0 0b1 -5 -1e5 5. .5 1e3 nul yes. no/x ~ ~/x ./x ../x .. /x x.db - -- -x --- true-ish TRUE null. inf Nan y x:y /x:/y x: a@b --x ~/.x x# #x : , [] {} <<".split(
       " ",
     ),
     '"a"',
@@ -115,10 +122,14 @@ describe("isSimple()", () => {
     '" "',
     '""',
     "'a'",
+    "'it''s'",
+    "'a: \"b\" # c'",
   );
+  const slip = fc.string({ unit: fc.constantFrom(...`an1e05x./~:@-_'"# +,`), minLength: 1, maxLength: 6 });
   const item = fc.oneof(
     { weight: 4, arbitrary: word },
-    fc.array(word, { maxLength: 3 }).map((each) => `[${each.join(", ")}]`),
+    { weight: 2, arbitrary: slip },
+    fc.array(fc.oneof(word, slip), { maxLength: 3 }).map((each) => `[${each.join(", ")}]`),
     fc.array(fc.tuple(name, word), { maxLength: 3 }).map((each) => `{ ${each.map(([key, value]) => `${key}: ${value}`).join(", ")} }`),
   );
   const indent = fc.constantFrom("", "", "  ", "  ", "    ", " ");

@@ -54,6 +54,10 @@ test.each(["enqueue", "revive"])("%s loads nothing of Node", (name) => {
   expect(builtIns(loadedFor(name)).toSorted()).toEqual(NEEDED);
 });
 
+test.each(["ls", "show"])("%s comes without the parser that only an unusual settings file needs", (name) => {
+  expect(loadedFor(name).filter((path) => /node_modules\/(citty|consola|yaml)\//.test(path))).toEqual([]);
+});
+
 test("run loads the dispatcher, so the look at the chunks sees what is there", () => {
   const loaded = loadedFor("run");
   expect(loaded.filter((path) => SLOW.test(path))).not.toEqual([]);

@@ -65,7 +65,7 @@ test("config check tells every mistake on a line of its own and exits 78", async
 test("a wrong file stops commands with its first mistake and the number of others", async () => {
   using place = new Place();
   const file = settings(place, "a: 1\nb: 2\n");
-  for (const command of [["ls"], ["config", "show"], ["enqueue", "--kind", "k", "--to", "d"]])
+  for (const command of [["ls"], ["show", "1"], ["config", "show"], ["enqueue", "--kind", "k", "--to", "d"]])
     await place.run([...command, "--config", file], {
       code: 78,
       stderr: `outbox: ${file}:1:1: a is no setting; 1 more: outbox config check lists them\n`,
@@ -84,10 +84,11 @@ test("repeated names stop all commands but enqueue and revive", async () => {
   using place = new Place();
   const file = settings(place, "run: { interval: 1s, interval: 2s }\n");
   await place.run(["enqueue", "--config", file, "--kind", "k", "--to", "d"], { stdout: /^[0-9a-f]{32}\n$/ });
-  await place.run(["ls", "--config", file], {
-    code: 78,
-    stderr: `outbox: ${file}:1:22: interval is set twice in one mapping; keep one of them\n`,
-  });
+  for (const command of [["ls"], ["show", "1"]])
+    await place.run([...command, "--config", file], {
+      code: 78,
+      stderr: `outbox: ${file}:1:22: interval is set twice in one mapping; keep one of them\n`,
+    });
 });
 
 test("config show says where each value comes from", async () => {

@@ -6,8 +6,8 @@ import { OutboxError } from "../../../src/core/errors.ts";
 import { CONTROLS } from "../../../src/core/visible.ts";
 import { loadSettings } from "../../../src/settings/complain.ts";
 import { SettingsError } from "../../../src/settings/problem.ts";
-import { readSettings } from "../../../src/settings/read.ts";
-import type { Choice, Settings } from "../../../src/settings/settings.ts";
+import { readSettings, readStrictly } from "../../../src/settings/read.ts";
+import type { Choice, Loaded, Settings } from "../../../src/settings/settings.ts";
 import { documents } from "../../fixtures/settings/documents.ts";
 import { directory, UID, write } from "./scratch.ts";
 
@@ -79,6 +79,24 @@ test("the two readers agree on what they take, but for what is documented, and t
   );
   // Files of both sorts were among them.
   expect(Math.min(came.taken, came.refused)).toBeGreaterThan(20);
+});
+
+test("a reader that may spare itself the second parser answers as the careful one does: the same settings, the same words", async () => {
+  const answers = async (read: () => Promise<Loaded> | Loaded): Promise<unknown> => {
+    try {
+      const { settings, file: name, origin } = await read();
+      return { settings, name, origin };
+    } catch (error) {
+      return error instanceof OutboxError ? [error.name, error.kind, error.message, error.hint] : error;
+    }
+  };
+  await fc.assert(
+    fc.asyncProperty(documents, async (text) => {
+      write(file, text);
+      expect(await answers(() => readStrictly(choice))).toEqual(await answers(() => loadSettings(choice)));
+    }),
+    { numRuns: 800, interruptAfterTimeLimit: 4_000 },
+  );
 });
 
 test.each([

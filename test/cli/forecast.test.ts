@@ -76,7 +76,7 @@ test.concurrent("it lists what the run after it does, and says what is left and 
     stderr: /\noutbox: left as they are: 1 by a fault, 2 held, 2 behind another of the same key\n$/,
   });
   const before = place.history().at(-1)?.id ?? 0;
-  await place.run(["run", "--once"], { code: 78, stderr: /./ });
+  await place.here(["run", "--once"], { code: 78, stderr: /./ });
   const moved = place.history().filter(({ id, reason_code }) => id > before && !reason_code.endsWith("transport_ok"));
   const seqOf = new Map(place.rows().map(({ id, seq }) => [id, seq]));
   const sorted = (rows: readonly (readonly unknown[])[]): unknown => rows.map((row) => JSON.stringify(row)).toSorted();
@@ -104,7 +104,7 @@ test.concurrent("it reads a file that may not be written", async () => {
   using place = new Workstation().settings(TAKES);
   await place.enqueue({});
   chmodSync(place.database, 0o400);
-  expect((await place.json(DRY)).map(({ seq }) => seq)).toEqual([1]);
+  expect((await place.look(DRY)).map(({ seq }) => seq)).toEqual([1]);
 });
 
 test.concurrent("it makes no database, and says that there is none", async () => {
@@ -128,18 +128,18 @@ test.concurrent("it goes over all sources; one that is not there is told and pas
     ["default", 1, "ping"],
     ["shop", 1, "order"],
   ]);
-  await place.run([...DRY, "--source", "shop"], { stdout: /^SEQ +KIND +TO +WOULD\n +1 +order +b +send attempt 1\/8 with \/bin\/sh\n$/ });
-  await place.run(DRY, { code: 1, stdout: /^SOURCE +SEQ .*\ndefault +1 .*\nshop +1 .*\n$/, stderr: /gone\.db/ });
+  await place.here([...DRY, "--source", "shop"], { stdout: /^SEQ +KIND +TO +WOULD\n +1 +order +b +send attempt 1\/8 with \/bin\/sh\n$/ });
+  await place.here(DRY, { code: 1, stdout: /^SOURCE +SEQ .*\ndefault +1 .*\nshop +1 .*\n$/, stderr: /gone\.db/ });
 });
 
 test.concurrent("where there is nothing to do it says so, and prints nothing for machines", async () => {
   using place = new Workstation().settings(TAKES);
   await place.enqueue({ not_before: 4_000_000_000 });
   await place.run(DRY, { stderr: "outbox: nothing is due\n" });
-  await place.run([...DRY, "--once", "--json"], {});
+  await place.here([...DRY, "--once", "--json"]);
   await place.here(["hold", "--all"], { stdout: /./ });
   await place.enqueue({});
-  await place.run(DRY, { stderr: "outbox: nothing would be sent or ended\noutbox: left as they are: 1 held\n" });
+  await place.here(DRY, { stderr: "outbox: nothing would be sent or ended\noutbox: left as they are: 1 held\n" });
 });
 
 test.concurrent("without a template it exits as the run would, and settings that are wrong are told as by the run", async () => {

@@ -28,7 +28,7 @@ test.each([
   using place = workstation();
   await place.enqueue({ ordering_key: "b", deliver_to: "seat-2" }, { kind: "other", ordering_key: "a" }, { kind: "more" });
   await place.here(["hold", ...flags], { stdout: `${what} are held until resumed\n` });
-  await place.drain();
+  await place.look(["run", "--once"]);
   expect(place.rows().flatMap(({ seq, status }) => (status === "delivered" ? [seq] : []))).toEqual(sent);
 });
 
@@ -37,17 +37,17 @@ test("a held message expires all the same", async () => {
   await place.enqueue({ expires_at: 4_000_000_000 });
   await place.here(["hold", "--all"], { stdout: /./ });
   place.sql("UPDATE dispatch_outbox SET expires_at = created_at, next_attempt_at = created_at");
-  expect(await place.drain()).toMatchObject({ attempted: 1, expired: 1 });
+  expect(await place.look(["run", "--once"])).toMatchObject([{ attempted: 1, expired: 1 }]);
 });
 
 test("hold --for ends by itself", async () => {
   using place = workstation();
   await place.enqueue({});
   await place.here(["hold", "--all", "--for", "1h"], { stdout: /^all messages are held until \d{4}-/ });
-  expect(await place.drain()).toMatchObject({ attempted: 0 });
+  expect(await place.look(["run", "--once"])).toMatchObject([{ attempted: 0 }]);
   place.sql("UPDATE dispatch_holds SET ends_at = created_at");
   await place.here(["hold"], { stderr: "outbox: nothing is held\n" });
-  expect(await place.drain()).toMatchObject({ delivered: 1 });
+  expect(await place.look(["run", "--once"])).toMatchObject([{ delivered: 1 }]);
 });
 
 test("hold alone lists what is held, escaped, and holding the same again changes it", async () => {

@@ -14,7 +14,7 @@ import { STAGES, writeDatabase } from "../fixtures/store/stages.ts";
 setDefaultTimeout(60_000);
 
 /** So many that bringing them forward takes a while. */
-const TIMES = 120;
+const TIMES = 80;
 const ROUNDS = 8;
 const ROWS = TIMES * STAGES.length;
 

@@ -50,7 +50,7 @@ export async function openDatabase(terms: OpenTerms, steps?: readonly string[]):
 /** Opens, or makes, the file, whoever's it is, and sets the handle up. @throws OutboxError */
 export async function openAny(terms: OpenTerms): Promise<Handle> {
   await lookFirst(terms);
-  const db = (await openAs(terms)) ?? (await make(terms));
+  const db = (holdsSomething(terms.path) ? await openAs(terms) : null) ?? (await make(terms));
   try {
     setUp(db, terms);
     return db;
@@ -90,6 +90,14 @@ const PRAGMAS = [
 ]
   .map((pragma) => `PRAGMA ${pragma};`)
   .join("");
+
+/**
+ * A missing file is not opened: SQLite, refused, at once asks again only to read, and if another process makes the file between the
+ * two, nothing can be written through that handle. (Bun answers 0 for what is not there.)
+ */
+function holdsSomething(path: string): boolean {
+  return Bun.file(path).size > 0;
+}
 
 async function openAs({ path, readOnly }: OpenTerms): Promise<Handle | null> {
   return readOnly === true ? tryOpenReadOnly(path) : tryOpen(path);

@@ -1,10 +1,10 @@
 /** The runner, through the built program: what it says, with which code it ends, and what a signal does to it. */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY } from "./outbox.ts";
-import { sh, until, Workstation } from "./running.ts";
+import { sh, taken, until, WAITS, Workstation } from "./running.ts";
 
 setDefaultTimeout(30_000);
 
@@ -251,12 +251,13 @@ describe("run", () => {
     expect(JSON.parse(runner.said())).toMatchObject({ level: "info", seq: 1, kind: "ping", status: "delivered", attempt: 1 });
   });
   test.concurrent("lets commands finish within the grace and claims nothing more", async () => {
-    using place = new Workstation();
-    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 1.5'), concurrency: 1 } });
+    using place = new Workstation().waits().settings({ dispatch: { notify_template: WAITS, concurrency: 1 } });
     await place.enqueue({}, {});
     const runner = place.background("run");
     await until(() => existsSync(place.file("log")));
     runner.kill("SIGTERM");
+    await taken(runner.pid);
+    place.letGo();
     expect(await runner.exited).toBe(0);
     expect(place.rows().map(({ status, attempt }) => [status, attempt])).toEqual([
       ["delivered", 1],
@@ -293,7 +294,7 @@ describe("run", () => {
       await until(() => existsSync(place.file("log")));
       runner.kill("SIGTERM");
       // Of two that have not reached it yet the lower number comes first.
-      await until(() => !/^(?:Shd|Sig)Pnd:\s*0*[1-9a-f]/m.test(readFileSync(`/proc/${runner.pid}/status`, "utf8")));
+      await taken(runner.pid);
       // Two signals of one kind that arrive at once are one, and a third changes nothing.
       await until(() => {
         runner.kill(signal);
@@ -305,15 +306,20 @@ describe("run", () => {
     expect(place.row(1).attempt).toBe(2);
   });
   test.concurrent("that is to drain ends in order at a signal too", async () => {
-    using place = new Workstation();
-    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 1.5'), concurrency: 1 } });
+    using place = new Workstation().waits().settings({ dispatch: { notify_template: WAITS, concurrency: 1 } });
     await place.enqueue({}, {}, {});
     const runner = place.background(...ONCE);
     await until(() => existsSync(place.file("log")));
     runner.kill("SIGTERM");
+    await taken(runner.pid);
+    place.letGo();
     expect(await runner.exited).toBe(0);
     expect(runner.said()).toBe("");
-    expect(place.rows().map(({ status }) => status)).toEqual(["delivered", "pending", "pending"]);
+    expect(place.rows().map(({ status, attempt }) => [status, attempt])).toEqual([
+      ["delivered", 1],
+      ["pending", 0],
+      ["pending", 0],
+    ]);
   });
   test.concurrent("reads its settings again: a wrong new one is told once, a right one holds at once", async () => {
     using place = new Workstation();
@@ -338,14 +344,17 @@ describe("run", () => {
     expect(await runner.exited).toBe(0);
   });
   test.concurrent("claims no more from a database that has become newer, settles what runs and asks for a new start", async () => {
-    using place = new Workstation();
-    place.settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 1.5'), concurrency: 1 } });
+    using place = new Workstation().waits().settings({ dispatch: { notify_template: WAITS, concurrency: 1 } });
     await place.enqueue({}, {});
     const runner = place.background("run");
     await until(() => existsSync(place.file("log")));
     place.sql("UPDATE dispatch_schema SET version = version + 1");
+    place.letGo();
     expect(await runner.exited).toBe(75);
-    expect(place.rows().map(({ status }) => status)).toEqual(["delivered", "pending"]);
+    expect(place.rows().map(({ status, attempt }) => [status, attempt])).toEqual([
+      ["delivered", 1],
+      ["pending", 0],
+    ]);
     expect(runner.said()).toMatch(/error database .* was brought to a newer schema; start the newer outbox\n$/);
   });
 });

@@ -11,6 +11,9 @@ export function sh(script: string): readonly string[] {
   return ["/bin/sh", "-c", script, "sh", "{id}", "{attempt}"];
 }
 
+/** Notes that it runs, and ends when `letGo()` says so. */
+export const WAITS = sh('echo >> "$HOME/log"; read -r _ < "$HOME/go"; exit 0');
+
 /** A place with a settings file and direct sight of its database. */
 export class Workstation extends Place {
   readonly #children: Bun.Subprocess[] = [];
@@ -80,6 +83,17 @@ export class Workstation extends Place {
     return existsSync(this.file(name)) ? readFileSync(this.file(name), "utf8").split("\n").filter(Boolean) : [];
   }
 
+  /** Makes the pipe that `WAITS` reads. */
+  waits(): this {
+    Bun.spawnSync(["mkfifo", this.file("go")]);
+    return this;
+  }
+
+  /** Ends one command that waits. */
+  letGo(): void {
+    writeFileSync(this.file("go"), "\n");
+  }
+
   /** Starts `outbox` in the background. */
   background(...args: readonly string[]): Background {
     const stderr = this.file(`stderr-${crypto.randomUUID()}`);
@@ -120,6 +134,11 @@ export interface Background {
 /** Waits for a condition; the test's own time limit ends a wait in vain. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await hostClock.sleep(20);
+}
+
+/** Waits until a process has taken every signal that it was sent. */
+export async function taken(pid: number): Promise<void> {
+  await until(() => !/^(?:Shd|Sig)Pnd:\s*0*[1-9a-f]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")));
 }
 
 /** What is still alive in a process group; a dead process that its new parent has not waited for yet is not. */

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { hostClock } from "../../src/host.ts";
-import { sh, until, Workstation } from "../cli/running.ts";
+import { until, WAITS, Workstation } from "../cli/running.ts";
 
 setDefaultTimeout(60_000);
 
@@ -18,14 +18,15 @@ test.concurrent("20 processes that enqueue one key at once print one id, also wh
 });
 
 test.concurrent("an outcome that a lock keeps from being written is written afterwards", async () => {
-  using place = new Workstation().settings({ dispatch: { notify_template: sh('echo >> "$HOME/log"; sleep 0.2') } });
+  using place = new Workstation().waits().settings({ dispatch: { notify_template: WAITS } });
   await place.enqueue({});
   const runner = place.background("run", "--once");
   await until(() => existsSync(place.file("log")));
   const lock = new Database(place.database);
   lock.run("PRAGMA busy_timeout = 10000");
   lock.run("BEGIN IMMEDIATE");
-  // The lock is the point: longer than the command, and than the runner waits for a lock in one go.
+  place.letGo();
+  // The lock is the point: longer than the runner waits for a lock in one go.
   await hostClock.sleep(3_000);
   expect(runner.hasExited()).toBeFalse();
   lock.run("COMMIT");

@@ -4,12 +4,14 @@
  * anchor, tag, block text, word that some take for a truth value, nor anything else that a parser could have an opinion of its own on.
  */
 
+/** Words that some parser takes for a truth value, a number or nothing. */
+const LOADED = "(?:true|false|yes|no|on|off|y|n|null|nan|inf)";
 /** A name, a path, an address: a colon in it stands between letters, or it would make a name of what is before it. */
-const WORD = String.raw`(?!(?:true|false|yes|no|on|off|y|n|null|nan|inf)(?![\w./@:-]))(?:[A-Za-z]|(?:~|\.{1,2})?\/[\w.])(?:[\w./@-]|:(?=[\w./]))*`;
+const WORD = String.raw`(?!${LOADED}(?![\w./@:-]))(?:[A-Za-z]|(?:~|\.{1,2})?\/[\w.])(?:[\w./@-]|:(?=[\w./]))*`;
 const NUMBER = String.raw`(?:0|[1-9]\d{0,8})(?:\.\d{1,8})?(?:ms|[smhd]|[KMG]i?B|B)?`;
 /** Quoted text, and a collection once it has been looked at, stand as `"`. */
 const ITEM = String.raw`(?:"|--?(?:[a-z][\w-]*)?(?=[ ,\]]|$)|${NUMBER}(?![\w./-])|${WORD})`;
-const NAME = String.raw`(?!(?:true|false|yes|no|on|off|y|n|null|nan|inf):)[A-Za-z][\w-]*`;
+const NAME = String.raw`(?!${LOADED}:)[A-Za-z][\w-]*`;
 
 const TEXT = /"[^"\\\n]*"|'[^'\n]*'/g;
 const COMMENT = /(^| )#.*$/gm;

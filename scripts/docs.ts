@@ -4,11 +4,12 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { performanceTable, proofTable } from "./docs-figures.ts";
 import { commandTable, exitCodeTable, lifecycleDiagram, lifecycleTable, settingsTable } from "./docs-sections.ts";
 
 const root = join(import.meta.dir, "..");
-const checkOnly = process.argv.includes("--check");
+const { check: checkOnly } = parseArgs({ options: { check: { type: "boolean", default: false } } }).values;
 
 /** Document → marker → what stands between `<!-- marker -->` and `<!-- /marker -->`. */
 const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {

@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { type ConversionConfig, type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import type { Kind } from "../src/settings/kinds.ts";
@@ -45,7 +46,7 @@ export function settingsSchema(): string {
 
 if (import.meta.main) {
   const fresh = settingsSchema();
-  if (!process.argv.includes("--check")) writeFileSync(path, fresh);
+  if (!parseArgs({ options: { check: { type: "boolean" } } }).values.check) writeFileSync(path, fresh);
   else if (readFileSync(path, "utf8") !== fresh) {
     console.error("schema: src/settings/schema.json is stale; run `bun scripts/schema.ts`");
     process.exitCode = 1;

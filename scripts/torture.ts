@@ -6,6 +6,7 @@
 import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { crashes } from "../test/torture/crashes.ts";
 import { disks } from "../test/torture/disks.ts";
 import { power } from "../test/torture/power.ts";
@@ -14,9 +15,11 @@ import { races } from "../test/torture/races.ts";
 import { faketime } from "./faketime.ts";
 
 const root = join(import.meta.dir, "..");
-const quick = process.argv.includes("--quick");
-/** Parts by name, where not all are wanted. */
-const wanted = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+/** `wanted` are parts by name, where not all are. A word that is not known is refused: half an hour is long to find out. */
+const {
+  values: { quick },
+  positionals: wanted,
+} = parseArgs({ options: { quick: { type: "boolean", default: false } }, allowPositionals: true });
 
 /** What must be there, and how to get it. */
 const NEEDED: readonly (readonly [what: string, there: boolean, advice: string])[] = [

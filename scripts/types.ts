@@ -5,6 +5,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
 
 const root = join(import.meta.dir, "..");
 const target = join(root, "types");
@@ -62,7 +63,7 @@ function standing(): ReadonlyMap<string, string> {
 
 if (import.meta.main) {
   const fresh = declarations();
-  if (!process.argv.includes("--check")) {
+  if (!parseArgs({ options: { check: { type: "boolean" } } }).values.check) {
     rmSync(target, { recursive: true, force: true });
     for (const [name, text] of fresh) {
       mkdirSync(dirname(join(target, name)), { recursive: true });

@@ -1,8 +1,8 @@
 /** Several runners of the built program at once, some of them killed: what the history and the commands say afterwards. */
-import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { hostClock } from "../../src/host.ts";
+import { freeze } from "../fixtures/frozen.ts";
 import { sh, until, Workstation } from "../cli/running.ts";
 import { check, executions } from "./invariants.ts";
 
@@ -88,13 +88,7 @@ test.concurrent("a runner that was frozen until its lease was over changes nothi
   await place.enqueue({});
   const frozen = place.background("run", "--once");
   await until(() => place.lines("log").length > 0);
-  // Frozen within a transaction it would keep everybody out for as long: that is another matter.
-  await until(() => {
-    frozen.kill("SIGSTOP");
-    const free = isFree(place.database);
-    if (!free) frozen.kill("SIGCONT");
-    return free;
-  });
+  await freeze(frozen, place.database);
   await until(() => place.lines("log").length === 2);
   place.ageLeases();
   expect(await place.drain()).toMatchObject({ attempted: 1, delivered: 1 });
@@ -105,18 +99,6 @@ test.concurrent("a runner that was frozen until its lease was over changes nothi
   check(place);
   expect(place.row(1)).toMatchObject({ status: "delivered", attempt: 2 });
 });
-
-/** Whether nobody is within a transaction that writes. */
-function isFree(database: string): boolean {
-  using db = new Database(database, { readwrite: true, create: false });
-  try {
-    db.run("BEGIN IMMEDIATE");
-    db.run("ROLLBACK");
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** What ran at one time at most, of the commands of each group, by the order of their notes. */
 function atOnce(place: Workstation, groupOf: (id: string) => string): Map<string, number> {

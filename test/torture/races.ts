@@ -1,5 +1,6 @@
 /** Many programs at one database: enqueuers, runners that share, runners that are killed, runners that are frozen past their lease. */
 import { hostClock } from "../../src/host.ts";
+import { freeze } from "../fixtures/frozen.ts";
 import { clockAt } from "./clock.ts";
 import { settle } from "./crashes.ts";
 import { broken, type Note, NOTHING, notesOf, open } from "./laws.ts";
@@ -21,7 +22,7 @@ export async function races(scratch: string, { enqueues, freezes }: Effort): Pro
   const calm = await storm(scratch, enqueues, numbers(1), false);
   const wild = await storm(scratch, enqueues, numbers(2), true);
   const frozen: string[] = [];
-  for (let at = 0; at < freezes; at += 1) frozen.push(...(await freeze(scratch, at % 2)));
+  for (let at = 0; at < freezes; at += 1) frozen.push(...(await frozenOne(scratch, at % 2)));
   return {
     counts: { "enqueues raced": 2 * enqueues, "runners killed": wild.killed, "runners frozen": freezes },
     violations: [
@@ -103,13 +104,13 @@ export function overlapping(notes: readonly Note[]): string[] {
 }
 
 /** Frozen in the middle of its command until another runner has done the work: what it then says counts for nothing. */
-async function freeze(scratch: string, secondEndsWith: number): Promise<string[]> {
+async function frozenOne(scratch: string, secondEndsWith: number): Promise<string[]> {
   const site = Site.make(scratch, { seconds: 0.5 });
   const ids = idsIn(await site.done(ENQUEUE));
   const frozen = Bun.spawn([BINARY, "run", "--once"], { cwd: site.home, env: site.env(), stdio: ["ignore", "ignore", "ignore"] });
   try {
     while (!site.log().includes("start") && frozen.exitCode === null) await hostClock.sleep(5);
-    frozen.kill("SIGSTOP");
+    await freeze(frozen, site.database);
     site.commandsEnd(secondEndsWith);
     // Its holder still lives, so another one waits a lease more: both lie behind this clock.
     const second = await site.run(["run", "--once"], { env: clockAt(LATER_S) });
@@ -118,7 +119,7 @@ async function freeze(scratch: string, secondEndsWith: number): Promise<string[]
     frozen.kill("SIGCONT");
     const code = await Promise.race([frozen.exited, hostClock.sleep(30_000)]);
     const found: string[] = [];
-    if (second.code !== 0 || starts < 2) found.push(`nobody took over: exit ${second.code}, ${starts} commands`);
+    if (second.code !== 0 || starts < 2) found.push(`nobody took over: exit ${second.code}, ${starts} commands, ${second.stderr.trim()}`);
     if (code !== 0) found.push(`afterwards: exit ${code ?? "never"}`);
     // A failed second attempt is due again, and the first runner may take it like every other: then it is a claim of its own.
     if (secondEndsWith === 0 && JSON.stringify(site.rows()) !== before) found.push("it changed what was no longer its own");

@@ -5,6 +5,7 @@ import { firstLine } from "../core/first_line.ts";
 import { type Move, shortReason } from "../core/lifecycle.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Event } from "../dispatcher/report.ts";
+import { shortened } from "./output.ts";
 import { NO_TEMPLATE } from "./plan.ts";
 
 export interface Line {
@@ -37,7 +38,7 @@ export function lineFor(event: Event): Line {
     case "trouble":
       return {
         level: "error",
-        text: [event.error.message, event.error.hint].filter(Boolean).join("; "),
+        text: [shortened(event.error.message), event.error.hint].filter(Boolean).join("; "),
         fields: { source: event.source },
       };
     case "trouble over":
@@ -45,13 +46,13 @@ export function lineFor(event: Event): Line {
     case "circuit":
       return {
         level: "warn",
-        text: `${event.deliverTo} keeps failing: its circuit is open, nothing is sent to it for ${shortDuration(event.cooldownMs)} and no attempt is spent; then one dispatch tries`,
+        text: `${shortened(event.deliverTo)} keeps failing: its circuit is open, nothing is sent to it for ${shortDuration(event.cooldownMs)} and no attempt is spent; then one dispatch tries`,
         fields: { source: event.source, deliver_to: event.deliverTo },
       };
     case "circuit over":
       return {
         level: "warn",
-        text: `${event.deliverTo} takes messages again: its circuit is closed`,
+        text: `${shortened(event.deliverTo)} takes messages again: its circuit is closed`,
         fields: { source: event.source, deliver_to: event.deliverTo },
       };
     case "swept":

@@ -96,5 +96,9 @@ function series(look: () => void): { begin(): void; cancel(): void } {
 }
 
 function inodeOf(path: string): number | null {
-  return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
+  } catch {
+    return null; // out of reach: opening it says why
+  }
 }

@@ -19,8 +19,16 @@ export function trimLog(db: Handle): void {
     statement<{ name: string; file: string }>(db, `PRAGMA database_list`)
       .all({})
       .find(({ name }) => name === "main")?.file ?? "";
-  if (file === "" || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) <= LOG_LIMIT) return;
+  if (file === "" || sizeOf(`${file}-wal`) <= LOG_LIMIT) return;
   emptyLog(db);
+}
+
+function sizeOf(file: string): number {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  } catch {
+    return 0; // out of reach by now: the next time may tell
+  }
 }
 
 /**

@@ -93,10 +93,14 @@ const PRAGMAS = [
 
 /**
  * A missing file is not opened: SQLite, refused, at once asks again only to read, and if another process makes the file between the
- * two, nothing can be written through that handle. (Bun answers 0 for what is not there.)
+ * two, nothing can be written through that handle. What cannot even be asked for is told on that way, too.
  */
 function holdsSomething(path: string): boolean {
-  return Bun.file(path).size > 0;
+  try {
+    return Bun.file(path).size > 0; // 0 for what is not there
+  } catch {
+    return false; // longer than any path
+  }
 }
 
 async function openAs({ path, readOnly }: OpenTerms): Promise<Handle | null> {

@@ -194,6 +194,18 @@ describe("a missing database", () => {
     expect(existsSync(dir.file("disk/a.db"))).toBe(true);
   });
 
+  test.each([
+    ["a name of 256 bytes", "n".repeat(256)],
+    ["a path of 5,000 bytes", "a/".repeat(2_500)],
+  ])("with %s is refused, whatever the command makes", async (_, name) => {
+    using dir = scratch();
+    for (const missing of ["make", "refuse"] as const)
+      expect(await refusal(() => open(dir.file(name), { missing }))).toContain(
+        "a name in it is too long; check the path and its directories",
+      );
+    expect(readdirSync(dir.path)).toEqual([]);
+  });
+
   test("whose directory is a file is refused", async () => {
     using dir = scratch();
     writeFileSync(dir.file("file"), "");

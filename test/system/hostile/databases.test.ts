@@ -178,6 +178,9 @@ describe("a database", () => {
   ]);
 });
 
+/** As the log of `run` says it. */
+const TOO_LONG = / error [^\n]+; check the path and its directories\n$/;
+
 describe("a path", () => {
   const made = (name: string, path: string): Case => ({
     name,
@@ -212,6 +215,15 @@ describe("a path", () => {
       after: (place) => expect(readdirSync(place.file(`${"d".repeat(200)}/`.repeat(3)))).toEqual([]),
     },
     { name: "of 5,000 bytes", args: [...ENQUEUE, "--db", "a/".repeat(2_500)], code: [2, 74] },
+    { name: "of 5,000 bytes, for run", args: ["run", "--db", "a/".repeat(2_500)], code: 74, said: TOO_LONG },
+    { name: "with a name of 256 bytes, for run", args: ["run", "--db", "n".repeat(256)], code: 74, said: TOO_LONG },
+    {
+      name: "below a link that leads back to itself, for run",
+      args: ["run", "--db", "loop/a.db"],
+      before: (place) => symlinkSync("loop", place.file("loop")),
+      code: 77,
+      said: / error database \S+ is a symlink to nowhere; [^\n]+\n$/,
+    },
     { name: "that is a directory's", args: [...ENQUEUE, "--db", "."], code: 74 },
     { name: "that ends in a slash", args: [...ENQUEUE, "--db", "new/"], code: [2, 74] },
     { name: "that is an address", args: [...ENQUEUE, "--db", "file:///a.db"], code: 2 },

@@ -1,8 +1,9 @@
 /** Files that belong to somebody else. `scripts/system.ts` runs this; giving a file away needs root. */
 import { expect, test } from "bun:test";
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY, Place, type Result } from "../cli/outbox.ts";
+import { until } from "../cli/running.ts";
 
 /** A user that is neither root nor, on any usual machine, anybody. */
 const SOMEBODY = 54_321;
@@ -67,4 +68,32 @@ test("run --dry-run reads a database in a directory that may not be written, and
   const { code, stderr } = start("run", "--dry-run");
   expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining("left as they are: 1 by a fault") });
   expect(readdirSync(directory)).toEqual(["o.db"]);
+});
+
+test("a run that may no longer look into the directory of its database says so, and goes on once it may", async () => {
+  using place = new Place();
+  const binary = join(place.home, "binary");
+  copyFileSync(BINARY, binary);
+  const directory = join(place.home, "data");
+  mkdirSync(directory);
+  for (const each of [place.home, directory]) chownSync(each, SOMEBODY, SOMEBODY);
+  const log = join(place.home, "log");
+  const as = ["setpriv", `--reuid=${SOMEBODY}`, `--regid=${SOMEBODY}`, "--clear-groups"];
+  const runner = Bun.spawn([...as, binary, "run", "--db", join(directory, "o.db")], {
+    cwd: place.home,
+    env: place.env(),
+    stdio: ["ignore", "ignore", Bun.file(log)],
+  });
+  try {
+    const says = (what: RegExp): Promise<void> => until(() => what.test(readFileSync(log, "utf8")));
+    await until(() => existsSync(join(directory, "o.db")));
+    await Bun.sleep(1_500); // at its start it would end: no database lets it in
+    chmodSync(directory, 0o000);
+    await says(/ error database \S+: access was denied; /);
+    chmodSync(directory, 0o700);
+    await says(/ warn {2}source \S+ answers again\n/);
+  } finally {
+    runner.kill("SIGTERM");
+  }
+  expect(await runner.exited).toBe(0);
 });

@@ -3,7 +3,7 @@
  * and documents, every test under test/ but test/system, and the build, whose binary the later tests run. All steps run,
  * whatever the earlier ones said; one that fails shows its output. The last line is `N passed, N failed`.
  */
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { sum, type Tally, tally } from "./tally.ts";
@@ -57,10 +57,13 @@ interface Result {
 }
 
 const scratch = mkdtempSync(join(tmpdir(), "outbox-check-"));
+/** Where the steps make their temporary files. */
+const temporary = join(scratch, "tmp");
+mkdirSync(temporary);
 try {
   const place = ({ name }: Step): number => (LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length);
   const results = await runAll([build(), ...[...looks(), ...testRuns()].toSorted((one, other) => place(one) - place(other))]);
-  const { passed, failed } = sum(results.map((result) => result.tally));
+  const { passed, failed } = sum([...results, litter()].map((result) => result.tally));
   process.exitCode = failed === 0 ? 0 : 1;
   console.log(`${passed} passed, ${failed} failed`);
 } finally {
@@ -133,6 +136,14 @@ async function runAll(steps: readonly Step[]): Promise<Result[]> {
   return results;
 }
 
+/** Fails when a step left a temporary file behind: on a machine that runs the tests each day they become thousands. */
+function litter(): Result {
+  const left = readdirSync(temporary);
+  if (left.length === 0) return { ok: true, tally: { passed: 0, failed: 0 } };
+  console.log(`FAILED  temporary files: ${left.length} left behind: ${left.slice(0, 5).join(", ")}`);
+  return { ok: false, tally: { passed: 0, failed: 1 } };
+}
+
 function notRun(step: Step): Result {
   console.log(`FAILED  ${step.name}: not run, because the build failed`);
   return { ok: false, tally: { passed: 0, failed: Math.max(1, step.tests?.files.length ?? 0) } };
@@ -174,10 +185,10 @@ async function run({ command }: Step, output: string): Promise<number> {
   }
 }
 
-/** The caller's, without what would point a test at the caller's own outbox. */
+/** The caller's, without what would point a test at the caller's own outbox, and with a place for temporary files of our own. */
 function environment(): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("OUTBOX_"));
-  return { ...Object.fromEntries(own), TZ: "UTC" };
+  return { ...Object.fromEntries(own), TZ: "UTC", TMPDIR: temporary };
 }
 
 function read(path: string): string | null {

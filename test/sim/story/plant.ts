@@ -13,7 +13,9 @@ const ROOMS = ["core", "dispatcher", "library", "store", "transport", "host.ts"]
  * @throws Error when a text that the fault replaces does not stand in its file exactly once
  */
 export function plant(edits: Fault["edits"]): { readonly src: string; [Symbol.dispose](): void } {
+  using copy = new DisposableStack();
   const src = mkdtempSync(join(tmpdir(), "outbox-planted-"));
+  copy.defer(() => rmSync(src, { recursive: true, force: true }));
   for (const room of ROOMS) cpSync(join(SRC, room), join(src, room), { recursive: true });
   for (const [file, text, becomes] of edits) {
     const path = join(src, file);
@@ -21,5 +23,6 @@ export function plant(edits: Fault["edits"]): { readonly src: string; [Symbol.di
     if (parts.length !== 2) throw new Error(`${file} has this ${parts.length - 1} times, not once: ${text}`);
     writeFileSync(path, parts.join(becomes));
   }
-  return { src, [Symbol.dispose]: () => rmSync(src, { recursive: true, force: true }) };
+  const planted = copy.move();
+  return { src, [Symbol.dispose]: () => planted.dispose() };
 }

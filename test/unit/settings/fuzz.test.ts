@@ -1,5 +1,5 @@
 /** Settings that nobody would write, read by both readers from a real file: they agree, or differ in what is documented, and never fall over. */
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { join } from "node:path";
 import { OutboxError } from "../../../src/core/errors.ts";
@@ -9,7 +9,9 @@ import { SettingsError } from "../../../src/settings/problem.ts";
 import { readSettings, readStrictly } from "../../../src/settings/read.ts";
 import type { Choice, Loaded, Settings } from "../../../src/settings/settings.ts";
 import { documents } from "../../fixtures/settings/documents.ts";
-import { directory, UID, write } from "./scratch.ts";
+import { directory, removeAll, UID, write } from "./scratch.ts";
+
+afterAll(removeAll);
 
 interface Readers {
   readonly quick: (choice: Choice) => Promise<{ readonly settings: Settings }>;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,9 @@ import { placeOf } from "../../../src/settings/place.ts";
 import { readSettings } from "../../../src/settings/read.ts";
 import { interpret } from "../../../src/settings/resolve.ts";
 import type { Choice } from "../../../src/settings/settings.ts";
-import { directory, trouble, UID, write } from "./scratch.ts";
+import { directory, removeAll, trouble, UID, write } from "./scratch.ts";
+
+afterAll(removeAll);
 
 /** A home with settings, and an environment that knows nothing else. */
 function home(): { readonly path: string; readonly file: string; readonly env: Record<string, string> } {

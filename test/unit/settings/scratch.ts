@@ -1,5 +1,4 @@
 /** A directory of our own for settings files, and the two ways to read them. */
-import { afterAll } from "bun:test";
 import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,15 +12,17 @@ import type { Settings } from "../../../src/settings/settings.ts";
 
 export const UID = process.getuid?.() ?? 0;
 const made: string[] = [];
-afterAll(() => {
-  for (const directory of made) rmSync(directory, { recursive: true, force: true });
-});
 
-/** A new directory that only we can write, by its real name. */
+/** A new directory that only we can write, by its real name. A file that makes some says `afterAll(removeAll)`. */
 export function directory(): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "outbox-settings-")));
   made.push(path);
   return path;
+}
+
+/** Removes every directory made so far. Here and not a hook of this module, which all files share: it would run after the first of them. */
+export function removeAll(): void {
+  for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true });
 }
 
 /** Writes a settings file that is trusted. */

@@ -1,10 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { libc } from "../../../src/libc.ts";
 import { readPlain } from "../../../src/settings/plain.ts";
 import { readTrusted as readEither, readWary } from "../../../src/settings/trust.ts";
-import { directory, trouble, UID, write } from "./scratch.ts";
+import { directory, removeAll, trouble, UID, write } from "./scratch.ts";
+
+afterAll(removeAll);
 
 /** Gives a path to somebody else, and answers as whom it must then be looked at. */
 function giveAway(path: string): number {

@@ -16,8 +16,11 @@ export interface Faults {
   stops(route: string | null): boolean;
   /** How long nothing at all is claimed. */
   pausedForMs(): number;
-  /** Milliseconds until the first stopped route may be tried again; Infinity when none is stopped for a time. */
-  againInMs(): number;
+  /**
+   * Milliseconds until something that was stopped or paused may be tried again; Infinity when nothing is so for a time.
+   * @param sinceMs when the last pass began: what has ended after it is tried at once
+   */
+  againInMs(sinceMs: number): number;
   /** The first thing that a person must see to; null when there was none. */
   readonly first: OutboxError | null;
 }
@@ -119,8 +122,10 @@ export function faults(clock: Clock, told: Told, pauseMs: () => number): Faults 
     },
     stops: (route) => stateOf(route).known !== null || isStopped(stateOf(route)),
     pausedForMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),
-    againInMs: () =>
-      Math.min(...[...states.values()].filter(isStopped).map(({ untilMs }) => untilMs - clock.monotonicMs()), Number.POSITIVE_INFINITY),
+    againInMs(sinceMs) {
+      const ends = [pausedUntilMs, ...[...states.values()].map(({ untilMs }) => untilMs)].filter((untilMs) => untilMs > sinceMs);
+      return Math.min(...ends.map((untilMs) => Math.max(0, untilMs - clock.monotonicMs())), Number.POSITIVE_INFINITY);
+    },
     get first() {
       return first;
     },

@@ -9,7 +9,7 @@ import type { Faults } from "./faults.ts";
 import type { Plan } from "./plan.ts";
 import { newCounters } from "./report.ts";
 import type { RunnerSeams } from "./runner.ts";
-import { source, type SourceSpec } from "./sources.ts";
+import { instant, source, type SourceSpec } from "./sources.ts";
 import { told } from "./told.ts";
 
 export type InlineSeams = Omit<RunnerSeams, "sources" | "plan" | "watch" | "isAlive" | "onWake"> & {
@@ -57,6 +57,7 @@ export async function runClaim(seams: InlineSeams, claim: Dispatch): Promise<Out
   await hands.take(claim, plan);
   for (;;) {
     if (graceLeftMs() === 0) kill.abort();
+    const passBegan = instant(clock);
     const { result } = await hands.pass(plan, 0);
     await memory.flush(hands.hasAnswered() && hands.error() === null ? [hands] : []);
     const gaveUp = hands.givesUp(stoppedAtMs);
@@ -66,7 +67,7 @@ export async function runClaim(seams: InlineSeams, claim: Dispatch): Promise<Out
       return gaveUp;
     }
     if (result === "moved") continue;
-    await alarm.wait(Math.min(await hands.untilMs(plan), graceLeftMs(), HEARTBEAT_MS));
+    await alarm.wait(Math.min(await hands.untilMs(plan, passBegan), graceLeftMs(), HEARTBEAT_MS));
     await clock.sleep(0);
   }
 }

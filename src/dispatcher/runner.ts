@@ -6,7 +6,7 @@ import { bell } from "./bell.ts";
 import { faults } from "./faults.ts";
 import type { Plan } from "./plan.ts";
 import { type Counters, newCounters, type Tell } from "./report.ts";
-import { type Source, source, type SourceSpec } from "./sources.ts";
+import { instant, type Source, source, type SourceSpec } from "./sources.ts";
 import { told } from "./told.ts";
 import type { Watcher } from "./wake.ts";
 
@@ -84,6 +84,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
   let turn = 0;
   let outdated = false;
   let sweepsAtMs = 0;
+  let passBegan = instant(clock);
   let beatsAtMs = clock.monotonicMs() + HEARTBEAT_MS;
   /** Deleted by the sweep that is under way. */
   const deadLetters = new Map<Source, number>();
@@ -143,6 +144,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
       if (beatIsDue()) await this.beat();
       if (graceLeftMs() === 0) kill.abort();
       const plan = seams.plan();
+      passBegan = instant(clock);
       stops.look(plan);
       let moved = false;
       let wentWithout = false;
@@ -185,8 +187,8 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
     },
     async untilDueMs() {
       const plan = seams.plan();
-      const moments = await Promise.all(sources.map((each) => each.untilMs(plan)));
-      return Math.min(plan.intervalMs, stops.againInMs(), stops.pausedForMs() || Number.POSITIVE_INFINITY, ...moments);
+      const moments = await Promise.all(sources.map((each) => each.untilMs(plan, passBegan)));
+      return Math.min(plan.intervalMs, stops.againInMs(passBegan.ms), ...moments);
     },
     fault: () => stops.first,
     async sweep() {

@@ -4,6 +4,7 @@
  */
 import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
+import type { Clock } from "../core/seams.ts";
 import type { Settlement, Store } from "../store/store.ts";
 import type { Transport } from "../transport/transport.ts";
 import { connection } from "./connection.ts";
@@ -22,6 +23,16 @@ export interface SourceSpec {
   readonly name: string;
   readonly path: string;
   readonly open: () => Promise<Store>;
+}
+
+/** One moment on both clocks: monotonic milliseconds and epoch seconds. */
+export interface Instant {
+  readonly ms: number;
+  readonly s: number;
+}
+
+export function instant(clock: Clock): Instant {
+  return { ms: clock.monotonicMs(), s: clock.now() };
 }
 
 export interface Source {
@@ -53,8 +64,11 @@ export interface Source {
   hasAnswered(): boolean;
   /** Why a runner that is to end goes without all its outcomes; null while there is patience left. */
   givesUp(stoppedAtMs: number | null): OutboxError | null;
-  /** Milliseconds until it wants another pass by itself; Infinity when nothing is ahead. */
-  untilMs(plan: Plan): Promise<number>;
+  /**
+   * Milliseconds until it wants another pass by itself; Infinity when nothing is ahead.
+   * @param since when the last pass began: what came due after it that pass may have missed, and is wanted at once
+   */
+  untilMs(plan: Plan, since: Instant): Promise<number>;
   /** Work of the store that is not a tick. Null when the database does not answer. */
   quietly<T>(work: (store: Store) => Promise<T>): Promise<T | null>;
   /** Looks whether the file is still the one that is open. When it is not, the next pass opens the new one, whatever the trouble was. */
@@ -146,12 +160,12 @@ export function source(spec: SourceSpec, seams: SourceSeams): Source {
       const sinceMs = Math.max(first.sinceMs, hands.lastFinishedMs(), stoppedAtMs ?? 0);
       return clock.monotonicMs() - sinceMs >= patienceMs(first.error, unwritten().length > 0, isRetired()) ? first.error : null;
     },
-    async untilMs(plan) {
-      const restMs = restsUntilMs - clock.monotonicMs();
-      if (restMs > 0) return restMs;
+    async untilMs(plan, since) {
+      if (restsUntilMs > since.ms) return Math.max(0, restsUntilMs - clock.monotonicMs());
       const own = Math.min(refused.againInMs(), minded.nextInMs());
       if (isRetired()) return own;
-      const moment = await this.quietly((open) => open.nextMoment({ ...leaseTerms(plan, seams.faults), isAlive: seams.isAlive }));
+      const patience = { ...leaseTerms(plan, seams.faults), isAlive: seams.isAlive };
+      const moment = await this.quietly((open) => open.nextMoment({ since: since.s, patience }));
       return moment === null ? own : Math.min(own, Math.max(1, (moment - clock.now()) * 1_000));
     },
     async quietly(work) {

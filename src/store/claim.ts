@@ -158,8 +158,11 @@ export function staleHolders(db: Handle, by: number): string[] {
     .map((row) => row.holder);
 }
 
-/** When the first stale row of a living holder may be taken, epoch seconds: a lease after its lease. Null: there is none ahead. */
-export function patienceEnds(db: Handle, terms: Pick<ClaimTerms, "now" | "alive" | "kinds" | "fallbackLeaseS">): number | null {
+/** When the first stale row of a living holder may be taken after `after`, epoch seconds: a lease after its lease. Null: there is none. */
+export function patienceEnds(
+  db: Handle,
+  { after, ...terms }: Pick<ClaimTerms, "now" | "alive" | "kinds" | "fallbackLeaseS"> & { readonly after: number },
+): number | null {
   const { now = null, kinds = null, fallback = null, alive = null } = params({ ...terms, dueBy: terms.now, holder: "", inHand: [] });
   return (
     statement<{ at: number | null }>(
@@ -167,7 +170,7 @@ export function patienceEnds(db: Handle, terms: Pick<ClaimTerms, "now" | "alive"
       `SELECT min(at) AS at FROM (
          SELECT o.next_attempt_at + coalesce(${LEASE}, 0) AS at FROM main.dispatch_outbox o INDEXED BY dispatch_due
          WHERE o.${OURS} AND o.status = 'delivering' AND o.next_attempt_at <= $now AND o.holder IN (SELECT value FROM json_each($alive)))
-       WHERE at > $now`,
-    ).get({ now, kinds, fallback, alive })?.at ?? null
+       WHERE at > $after`,
+    ).get({ now, kinds, fallback, alive, after })?.at ?? null
   );
 }

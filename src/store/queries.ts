@@ -60,6 +60,7 @@ const LOOKED_AT = 64;
 /**
  * When something will happen next by itself, epoch seconds: a row comes due or a cooldown ends, a lease runs out, a row expires or
  * is found spent, a hold ends. Null when nothing is ahead. A full destination is not: it waits for a settle.
+ * @param now what is due by then is not ahead, epoch seconds
  */
 export function nextMoment(db: Handle, now: number): number | null {
   return (

@@ -100,8 +100,11 @@ export interface Store extends Entry {
   exchange(terms: Exchange): Promise<Exchanged>;
   /** What a run that drains would work through now. Reads only. */
   forecast(wish: ForecastWish): Forecast;
-  /** When something will happen next by itself, epoch seconds; null: nothing is ahead. */
-  nextMoment(patience?: Patience): Promise<number | null>;
+  /**
+   * When something will happen next by itself, epoch seconds; null: nothing is ahead.
+   * @param terms `since`: what came due after it counts as ahead although it is over, epoch seconds; left out, it is now
+   */
+  nextMoment(terms?: { readonly since?: number; readonly patience?: Patience }): Promise<number | null>;
   /** `forS`: how long it lasts; null: until somebody resumes. A hold that names the same is changed. */
   hold(scope: HoldScope, terms: { readonly actor: string; readonly forS: number | null; readonly note: string | null }): Promise<Hold>;
   /** @returns how many holds ended: of a scope 0 or 1 */
@@ -207,12 +210,14 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
         dataVersion = now;
         return changed;
       }),
-    nextMoment: (patience) =>
+    nextMoment: ({ since, patience } = {}) =>
       read(() => {
         const now = clock.now();
-        const first = nextMoment(db, now);
+        // A clock that was set back since then has all of that ahead again.
+        const after = Math.min(since ?? now, now);
+        const first = nextMoment(db, after);
         const alive = patience === undefined ? [] : staleHolders(db, now).filter(patience.isAlive);
-        const waits = patience === undefined || alive.length === 0 ? null : patienceEnds(db, { ...patience, now, alive });
+        const waits = patience === undefined || alive.length === 0 ? null : patienceEnds(db, { ...patience, now, alive, after });
         return first === null || waits === null ? (first ?? waits) : Math.min(first, waits);
       }),
     hold: (scope, { actor, forS, note: text }) =>

@@ -138,6 +138,62 @@ describe("run", () => {
 });
 
 // Its process still lives on this host, so others leave it one lease more: 30 s in all.
+describe("what comes due while a pass goes on", () => {
+  /** A world whose databases take 5 ms for each exchange. */
+  function slow(change: Parameters<World["runner"]>[1] = {}): { place: World; start: () => Runner } {
+    const place = world({ databases: 2 });
+    const start = (): Runner => {
+      const runner = place.runner("forever", change, { deaf: true });
+      for (const mishaps of runner.troubles) mishaps.push(...Array.from({ length: 50 }, () => () => place.clock.pass(5)));
+      return runner;
+    };
+    return { place, start };
+  }
+  /** Enters a row that the runner may claim so many milliseconds from now. */
+  const enterDue = ({ db, clock }: World, ms = 0): void => void enter(db, { not_before: clock.now() + ms / 1_000 }, clock.now());
+
+  // Whatever the moment is beside the 5 ms, the row is sent soon, not when the interval of 30 s is over.
+  const EARLY = Array.from({ length: 13 }, (_, early) => early);
+  const sentWithin = async (place: World, ms: number): Promise<void> => {
+    await pass(place, ms / 1_000);
+    expect(place.commands.some(({ seq, attempt }) => seq === 1 && attempt === 1)).toBeTrue();
+    expect(statuses(place)[0]).toBe("delivered");
+  };
+
+  test.each(EARLY)("is claimed by the next: a row, %i ms after it began", async (early) => {
+    const { place, start } = slow();
+    enterDue(place, early);
+    start();
+    await sentWithin(place, 500);
+  });
+  test.each(EARLY)("is done by the next: to ask a database again that was locked, %i ms after it began", async (early) => {
+    const { place, start } = slow();
+    enterDue(place);
+    const runner = start();
+    runner.mishaps.unshift("busy");
+    place.clock.at(105 - early, () => runner.wake());
+    await sentWithin(place, 500);
+  });
+  test.each(EARLY)("is done by the next: to start commands again on a machine that had no room, %i ms after it began", async (early) => {
+    const { place, start } = slow({ intervalMs: 6_000 });
+    enterDue(place);
+    enterDue(place);
+    place.script.set(1, [{ outcome: "exhausted", ms: 0 }, OK]);
+    place.script.set(2, [{ outcome: "ok", ms: 6_004 - early }]);
+    start();
+    await sentWithin(place, 6_500);
+  });
+  test.each(EARLY)("is done by the next: to try a route again that was at fault, %i ms after it began", async (early) => {
+    const { place, start } = slow({ routes: new Map([["other", route()]]), fallback: route({ policy: AT_ONCE }) });
+    enterDue(place);
+    enter(place.db, { kind: "other" }, place.clock.now());
+    place.script.set(1, [{ outcome: "fault", ms: 0 }, OK]);
+    place.script.set(2, [{ outcome: "ok", ms: 1_000 - early }]);
+    start();
+    await sentWithin(place, 1_500);
+  });
+});
+
 describe("a runner that was frozen until its lease was over, and one lease more", () => {
   test("changes nothing, and what it came to is not counted", async () => {
     const place = filled([FAIL, { outcome: "ok", ms: 9_000 }]);

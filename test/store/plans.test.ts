@@ -126,7 +126,7 @@ describe.each([false, true])("with statistics: %p", (analyse) => {
       ],
     ]);
     expect(plans((handle) => staleHolders(handle, T0 + 20))).toEqual([[STALE]]);
-    expect(plans((handle) => patienceEnds(handle, terms(T0 + 20)))).toEqual([[STALE.replace(" s ", " o ")]]);
+    expect(plans((handle) => patienceEnds(handle, { ...terms(T0 + 20), after: T0 + 20 }))).toEqual([[STALE.replace(" s ", " o ")]]);
   });
 
   test("the next moment is the first entry of each index", () => {

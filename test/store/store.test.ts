@@ -348,12 +348,13 @@ describe("stale rows of living processes", () => {
     await store.enqueue([request(), request({ kind: "slow", deliver_to: "seat-2" })]);
     await store.exchange(claim({ kinds: new Map([["slow", 10]]) }));
     const patience = { fallbackLeaseS: 15, kinds: new Map([["slow", 10]]), isAlive: () => true };
-    expect(await store.nextMoment(patience)).toBe(T0 + 10);
+    expect(await store.nextMoment({ patience })).toBe(T0 + 10);
     clock.pass(15);
-    expect([await store.nextMoment(), await store.nextMoment(patience)]).toEqual([null, T0 + 20]);
+    expect([await store.nextMoment(), await store.nextMoment({ patience })]).toEqual([null, T0 + 20]);
     clock.pass(5);
-    expect(await store.nextMoment(patience)).toBe(T0 + 30);
-    expect(await store.nextMoment({ ...patience, isAlive: () => false })).toBeNull();
+    expect(await store.nextMoment({ patience })).toBe(T0 + 30);
+    expect(await store.nextMoment({ since: T0 + 15, patience })).toBe(T0 + 20);
+    expect(await store.nextMoment({ patience: { ...patience, isAlive: () => false } })).toBeNull();
   });
 });
 
@@ -370,6 +371,16 @@ test("nextMoment sees the row behind one that something keeps, the end of a hold
   expect(await store.nextMoment()).toBe(T0 + 30);
   clock.pass(10);
   expect(await store.nextMoment()).toBe(T0 + 40);
+});
+
+test("nextMoment counts from the moment that it is told, if that is not after now", async () => {
+  const { store, clock } = world();
+  await store.enqueue([request({ not_before: T0 + 10 }), request({ not_before: T0 + 20 })]);
+  clock.pass(15);
+  expect(await store.nextMoment()).toBe(T0 + 20);
+  expect(await store.nextMoment({ since: T0 + 9 })).toBe(T0 + 10);
+  expect(await store.nextMoment({ since: T0 + 10 })).toBe(T0 + 20);
+  expect(await store.nextMoment({ since: T0 + 3_600 })).toBe(T0 + 20);
 });
 
 test("an exchange without any route claims nothing, but ends what has ended", async () => {

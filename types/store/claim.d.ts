@@ -34,5 +34,7 @@ export declare function refusalOf(db: Handle, seq: number, terms: ClaimTerms): R
 export declare function recount(db: Handle, now: number): void;
 /** Who holds rows whose lease is over by then: the caller knows which of these processes still live. */
 export declare function staleHolders(db: Handle, by: number): string[];
-/** When the first stale row of a living holder may be taken, epoch seconds: a lease after its lease. Null: there is none ahead. */
-export declare function patienceEnds(db: Handle, terms: Pick<ClaimTerms, "now" | "alive" | "kinds" | "fallbackLeaseS">): number | null;
+/** When the first stale row of a living holder may be taken after `after`, epoch seconds: a lease after its lease. Null: there is none. */
+export declare function patienceEnds(db: Handle, { after, ...terms }: Pick<ClaimTerms, "now" | "alive" | "kinds" | "fallbackLeaseS"> & {
+    readonly after: number;
+}): number | null;

@@ -26,6 +26,7 @@ const SHORT_LIVED = { BUN_JSC_useFTLJIT: "0", BUN_JSC_numberOfGCMarkers: "1", MI
 /** What takes longest, in that order: begun last it would be alone at the end. What is not named here comes after it, as it is found. */
 const LONGEST: readonly string[] = [
   "types, lint",
+  "cli",
   "store",
   "test/docs",
   "sim",
@@ -35,11 +36,6 @@ const LONGEST: readonly string[] = [
   "cli/waking",
   "cli/inbox",
   "cli/refused",
-  "cli/sources",
-  "cli/upgrade",
-  "test/types",
-  "cli/by_filter",
-  "crash/migrate",
 ];
 
 interface Step {
@@ -86,8 +82,8 @@ function build(): Step {
 }
 
 /**
- * One run for each directory of test/, found by looking, so that no test file can be forgotten; one for each file in test/ itself and
- * of those that drive the built program, because side by side they wait for less.
+ * One run for each directory of test/, found by looking, so that no test file can be forgotten; one for each file in test/ itself,
+ * and for each that takes long.
  */
 function testRuns(): Step[] {
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].toSorted();
@@ -96,7 +92,7 @@ function testRuns(): Step[] {
   byRun.delete("system");
   const early = ["tidy", "unit", "store", "sim"];
   // Named, so that their absence is a failure; whatever else there is is run too.
-  const named = [...early, "cli/run", "crash/runners"];
+  const named = [...early, "cli", "crash"];
   const names = [...named, ...[...byRun.keys()].filter((name) => !named.includes(name))];
   return names.map((name) => testRun(name, byRun.get(name) ?? [], early.includes(name)));
 }
@@ -104,7 +100,7 @@ function testRuns(): Step[] {
 function runOf(file: string): string {
   const [, directory, name] = /^test\/(\w+)\/(.*)\.test\.ts$/.exec(file) ?? [];
   if (directory === undefined) return file === "test/tidy.test.ts" ? "tidy" : file.replace(".test.ts", "");
-  return ["cli", "crash", "hostile"].includes(directory) ? `${directory}/${name}` : directory;
+  return LONGEST.includes(`${directory}/${name}`) ? `${directory}/${name}` : directory;
 }
 
 function testRun(name: string, files: readonly string[], early: boolean): Step {

@@ -40,6 +40,7 @@ function emit(out: string): void {
     noEmit: false,
     declaration: true,
     emitDeclarationOnly: true,
+    noCheck: true,
     stripInternal: true,
     rootDir: join(root, "src"),
     outDir: out,

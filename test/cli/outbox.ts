@@ -10,6 +10,9 @@ import { inProcess } from "./in_process.ts";
 
 export const BINARY = join(import.meta.dir, "../../dist/outbox");
 
+/** Memory in larger pages: a start takes a quarter less, and tests start the program some hundred times. Nothing else changes. */
+const LARGE_PAGES = { MIMALLOC_ALLOW_THP: "1" };
+
 export interface Result {
   readonly code: number | null;
   readonly stdout: string;
@@ -35,7 +38,7 @@ export class Place implements Disposable {
   readonly database = join(this.home, ".local/state/outbox/outbox.db");
 
   env(more: Readonly<Record<string, string>> = {}): Record<string, string> {
-    return { HOME: this.home, PATH: "/usr/bin:/bin", TZ: "Europe/Berlin", ...more };
+    return { HOME: this.home, PATH: "/usr/bin:/bin", TZ: "Europe/Berlin", ...LARGE_PAGES, ...more };
   }
 
   /** Starts the program and waits for its end. */

@@ -1,6 +1,6 @@
 /** What tests of runners need besides a place: settings, the rows as they are, a runner in the background. */
 import { Database } from "bun:sqlite";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Dispatch, Transition } from "../../src/core/dispatch.ts";
 import { hostClock } from "../../src/host.ts";
@@ -136,9 +136,19 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await hostClock.sleep(20);
 }
 
-/** Waits until a process has taken every signal that it was sent. */
+/** Waits until a process has acted on every signal that it was sent: none is pending, and none of its threads has anything to do. */
 export async function taken(pid: number): Promise<void> {
-  await until(() => !/^(?:Shd|Sig)Pnd:\s*0*[1-9a-f]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")));
+  const isPending = (): boolean => /^(?:Shd|Sig)Pnd:\s*0*[1-9a-f]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  const isBusy = (): boolean => readdirSync(`/proc/${pid}/task`).some((thread) => !isAsleep(`/proc/${pid}/task/${thread}/stat`));
+  await until(() => !isPending() && !isBusy());
+}
+
+function isAsleep(stat: string): boolean {
+  try {
+    return /\) [SI] /.test(readFileSync(stat, "utf8"));
+  } catch {
+    return true; // this thread has just ended
+  }
 }
 
 /** What is still alive in a process group; a dead process that its new parent has not waited for yet is not. */

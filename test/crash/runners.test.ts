@@ -19,16 +19,16 @@ function recording(seconds: number, settings: Readonly<Record<string, unknown>> 
 
 const many = (count: number): readonly Record<string, never>[] => Array.from({ length: count }, () => ({}));
 
-test.concurrent("four runners share 300 messages: each is sent once, and none twice at a time", async () => {
+test.concurrent("four runners share 200 messages: each is sent once, and none twice at a time", async () => {
   using place = new Workstation().settings({
     dispatch: { notify_template: sh('echo "start $1 $2 $$" >> "$HOME/log"; echo "end $1 $2 $$" >> "$HOME/log"'), concurrency: 4 },
   });
-  await place.enqueue(...many(300));
+  await place.enqueue(...many(200));
   const counts = await Promise.all(Array.from({ length: 4 }, () => place.drain()));
-  expect(counts.reduce((sum, { delivered = 0 }) => sum + delivered, 0)).toBe(300);
+  expect(counts.reduce((sum, { delivered = 0 }) => sum + delivered, 0)).toBe(200);
   check(place);
   expect(place.rows().every(({ status, attempt }) => status === "delivered" && attempt === 1)).toBeTrue();
-  expect(executions(place)).toHaveLength(300);
+  expect(executions(place)).toHaveLength(200);
 });
 
 test.concurrent(
@@ -36,7 +36,7 @@ test.concurrent(
   async () => {
     using place = recording(0.02, { concurrency: 3 });
     const random = numbers(20_261_129);
-    await place.enqueue(...many(60).map(() => ({ max_attempts: 4 })));
+    await place.enqueue(...many(40).map(() => ({ max_attempts: 4 })));
     for (let round = 0; round < 12; round += 1) {
       const runner = place.background("run", "--once");
       await hostClock.sleep(30 + random() * 170); // any moment will do
@@ -115,7 +115,7 @@ function atOnce(place: Workstation, groupOf: (id: string) => string): Map<string
 
 test.concurrent("a limit of 4 is never 5, with batches and four runners", async () => {
   using place = recording(0.02, { concurrency: 10 });
-  await place.enqueue(...Array.from({ length: 120 }, (_, at) => ({ deliver_to: `seat-${at % 3}` })));
+  await place.enqueue(...Array.from({ length: 90 }, (_, at) => ({ deliver_to: `seat-${at % 3}` })));
   await Promise.all(Array.from({ length: 4 }, () => place.drain()));
   check(place);
   const to = new Map(place.rows().map(({ id, deliver_to }) => [id, deliver_to]));
@@ -128,7 +128,7 @@ test.concurrent("the rows of 20 keys are sent in their order although runners di
   using place = recording(0.01, { concurrency: 6 });
   const random = numbers(4_711);
   await place.enqueue(
-    ...Array.from({ length: 120 }, (_, at) => ({ ordering_key: `key-${at % 20}`, deliver_to: `seat-${at % 20}`, max_attempts: 50 })),
+    ...Array.from({ length: 100 }, (_, at) => ({ ordering_key: `key-${at % 20}`, deliver_to: `seat-${at % 20}`, max_attempts: 50 })),
   );
   const turn = async (): Promise<void> => {
     for (let round = 0; round < 6; round += 1) {

@@ -14,8 +14,8 @@ import { quantile } from "./rounds.ts";
 /** After this long a wake was missed: the runner's own look comes each second. */
 const MISSED_MS = 900;
 const IDLE_MS = 30_000;
-/** So long after its work a runner still compiles and collects. */
-const SETTLED_MS = 10_000;
+/** So long after its work a runner still compiles, and its runtime collects each second. Then both stop, and a forgotten one idles for days. */
+const SETTLED_MS = 60_000;
 
 export async function waking(place: Place, count: number): Promise<readonly Line[]> {
   const [database, settings] = [place.file("wake.db"), place.file("wake.yaml")];
@@ -75,7 +75,7 @@ async function idling(runner: number, idler: number): Promise<Line> {
   await Bun.sleep(IDLE_MS);
   const [ours, theirs] = [cpuMs(runner) - before[0], cpuMs(idler) - before[1]];
   const value = ((ours - theirs) / IDLE_MS) * 100;
-  return { ...line, value, note: `${ours} against ${theirs} ms in ${IDLE_MS / 1_000} s` };
+  return { ...line, value, note: `${ours} against ${theirs} ms in ${IDLE_MS / 1_000} s, after ${SETTLED_MS / 1_000} s without work` };
 }
 
 /** User and system time of a process, in ticks of 10 ms, as Linux counts them. */

@@ -164,10 +164,15 @@ export async function taken(seams: TickSeams, plan: Plan, row: Dispatch): Promis
   const { counters, tell, crew, stop, clock } = seams;
   countTaken(counters, row);
   if (row.status !== "delivering") return tell({ kind: "ended", dispatch: row });
-  if (Math.abs(clock.now() - row.updated_at) > STALE_CLAIM_S) {
+  let sureAt = row.updated_at;
+  let sureForS = STALE_CLAIM_S;
+  while (Math.abs(clock.now() - sureAt) > sureForS && !stop.aborted) {
+    sureAt = clock.now();
     const ours = await isStillOurs(seams, plan, row);
     if (ours === "lost") return; // what becomes of it is decided by whoever has it
     if (ours === "unknown") return crew.release(row, plan, "its claim could not be renewed");
+    // A slow disk is no reason to ask again, a clock that was set meanwhile is.
+    sureForS = leaseS(routeOf(plan, row.kind)) / 2;
   }
   if (stop.aborted) return crew.release(row, plan, "the runner was stopped");
   crew.start(row, plan);

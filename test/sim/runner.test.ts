@@ -1,7 +1,7 @@
 /** One situation each, in virtual time: what a runner does at its edges. */
 import { describe, expect, test } from "bun:test";
 import type { Event } from "../../src/dispatcher/report.ts";
-import { enter, row } from "../fixtures/world.ts";
+import { enter, row, take } from "../fixtures/world.ts";
 import { type Act, PLAN, POLICY, route, type Runner, type World, world } from "./world.ts";
 
 const OK: Act = { outcome: "ok", ms: 50 };
@@ -227,6 +227,23 @@ describe("a runner that was frozen until its lease was over, and one lease more"
     expect(await place.clock.until(frozen.ran)).toMatchObject({ trouble: null, counters: { attempted: 1, delivered: 1 } });
     expect(place.commands).toHaveLength(1);
   });
+});
+
+test("a command does not start whose claim was taken over while it was renewed, because the clock was set meanwhile", async () => {
+  const place = filled([OK]);
+  const runner = place.runner("once");
+  let other: string | null = null;
+  runner.mishaps.push(
+    () => place.clock.pass(1_500), // the claim took long, so it is renewed before the command starts
+    () => {
+      place.clock.step(3_600);
+      other = take(place.db, place.clock.now())?.lock_token ?? null;
+    },
+  );
+  await place.clock.until(runner.ran);
+  expect(place.commands).toEqual([]);
+  expect(other).toBeString();
+  expect(row(place.db, 1)).toMatchObject({ status: "delivering", attempt: 2, lock_token: other });
 });
 
 describe("a stopped runner", () => {

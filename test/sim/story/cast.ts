@@ -42,6 +42,7 @@ export function runner(town: Town, mode: "once" | "forever"): Living {
   const process = town.spawn();
   const { processes } = town.judge.state;
   const run = mode === "once" ? town.production.runOnce : town.production.runForever;
+  if (mode === "forever") town.judge.state.runners.set(process, town.clock.monotonicMs());
   const work = run({
     clock: process.clock,
     transport: town.transport(process),

@@ -27,6 +27,8 @@ export interface Stage {
   calm: boolean;
   /** The judge looks at every start. */
   readonly starts: (command: Command) => void;
+  /** A command could not be started. */
+  readonly refuses: () => void;
   /** A command acknowledges its own message. */
   readonly acknowledge: (seq: number) => void;
 }
@@ -49,12 +51,13 @@ export function newCommand(by: Process, seq: number, token: string, startedMs: n
 }
 
 export function transportOf(stage: Stage, process: Process): Transport {
-  const { clock, starts, acknowledge } = stage;
+  const { clock, starts, refuses, acknowledge } = stage;
   return {
     fault: () => null,
     async run(job, kill, now) {
       const seq = Number(job.argv[1]);
       const act = nextAct(stage, seq, job.argv[3] ?? "");
+      if (act.outcome === "fault" || act.outcome === "exhausted") refuses();
       if (act.outcome === "fault") return { kind: "fault", error: "no interpreter" };
       if (act.outcome === "exhausted") return { kind: "released", error: "no room (EAGAIN)", exhausted: true };
       const command = newCommand(process, seq, job.argv[2] ?? "", clock.monotonicMs());

@@ -386,4 +386,19 @@ export const FAULTS: readonly Fault[] = [
     edits: [[FIGURES, "open_circuits + (NEW.open_until IS NOT NULL)", "open_circuits + 0"]],
     story: "1",
   },
+  {
+    name: "what comes due while a pass goes on is left until the interval is over",
+    edits: [["store/store.ts", "const after = Math.min(since ?? now, now);", "const after = now;"]],
+    story: "235",
+  },
+  {
+    name: "an idle runner does not know when something comes due",
+    edits: [["dispatcher/sources.ts", "moment === null ? own", "true ? own"]],
+    story: "13",
+  },
+  {
+    name: "an idle runner does not hear that others committed",
+    edits: [["dispatcher/run.ts", "if (await runner.news()) return;", "await runner.news();"]],
+    story: "9",
+  },
 ];

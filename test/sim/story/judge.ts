@@ -8,6 +8,7 @@ import type { VirtualClock } from "../time.ts";
 import type { Command } from "./commands.ts";
 import { type AuditRow, type Entry, type Row, seenSince } from "./journal.ts";
 import { wrongEntry } from "./inbox.ts";
+import { wrongWait } from "./late.ts";
 import { isMove, wrongMove } from "./moves.ts";
 import type { Process } from "./process.ts";
 import { isLive, isOver, newState, type Settling, type State } from "./state.ts";
@@ -73,6 +74,7 @@ export function judge(db: Database, clock: VirtualClock): Judge {
     const tally = state.tallies.get(is.seq) ?? { moves: 0, claims: 0, starts: 0 };
     tally.moves += 1;
     if (was.status === "delivering") state.attempts += 1;
+    if (was.status === "delivering" || is.status === "delivering") state.workedAtMs = clock.monotonicMs();
     if (is.status === "delivering") tally.claims += 1;
     if (is.reason_code === "dispatch.pending.released" || is.reason_code === "dispatch.pending.config_fault") tally.claims -= 1;
     if (is.reason_code === "dispatch.pending.operator_retry") Object.assign(tally, { claims: 0, starts: 0 });
@@ -198,6 +200,7 @@ export function judge(db: Database, clock: VirtualClock): Judge {
     },
     pulse() {
       const nowMs = clock.monotonicMs();
+      check(wrongWait(state), "nobody comes");
       for (const { seq, token, by, startedMs, endedMs, isProgram } of state.commands) {
         if (!by.isAlive() || by.mishaps.length > 0) continue;
         const row = state.rows.get(seq);

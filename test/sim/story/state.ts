@@ -41,6 +41,13 @@ export interface State {
   readonly handling: Map<string, Process>;
   /** How many attempts ended. */
   attempts: number;
+  /** Runners that go on until they are stopped, and when each was started, monotonic. */
+  readonly runners: Map<Process, number>;
+  /** Until when the command of a kind cannot be found, monotonic. */
+  readonly brokenUntilMs: Map<string, number>;
+  /** When a claim was last made or ended, and when a command last did not start, monotonic; -1: never. */
+  workedAtMs: number;
+  refusedAtMs: number;
   /** When the wall clock was last set, monotonic; -1: never. */
   steppedAtMs: number;
   /** Whether it was ever set back. */
@@ -69,6 +76,10 @@ export function newState(clock: VirtualClock): State {
     claimed: 0,
     handling: new Map(),
     attempts: 0,
+    runners: new Map(),
+    brokenUntilMs: new Map(),
+    workedAtMs: -1,
+    refusedAtMs: -1,
     steppedAtMs: -1,
     setBack: false,
   };

@@ -45,7 +45,7 @@ export function town(db: Database, production: Production): Town {
   const clock = virtualClock(T0);
   const referee = judge(db, clock);
   const entropy = countedEntropy();
-  const brokenUntilMs = new Map<string, number>();
+  const { brokenUntilMs } = referee.state;
   const watchers: { readonly by: Process; readonly look: () => void }[] = [];
   let pids = 0;
   let latest = T0;
@@ -67,6 +67,9 @@ export function town(db: Database, production: Production): Town {
     acts: new Map(),
     calm: false,
     starts: (command) => referee.starts(command),
+    refuses: () => {
+      referee.state.refusedAtMs = clock.monotonicMs();
+    },
     acknowledge(seq) {
       const token = referee.state.rows.get(seq)?.ack_token ?? null;
       if (token !== null) void place.store(place.spawn()).ack({ seq }, token);

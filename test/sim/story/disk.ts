@@ -13,6 +13,8 @@ export interface Shared {
   commits: number;
   /** Called after every transaction, and before each: nothing is written outside of one. */
   readonly look: (by: Process, when: "before" | "after") => void;
+  /** A transaction took long: meanwhile nobody else could write. */
+  readonly stalled: () => void;
   /** Another process may have to know. */
   readonly rang: (by: Process) => void;
 }
@@ -61,6 +63,7 @@ export function handleOf(shared: Shared, process: Process): Database {
     } finally {
       shared.writing = false;
       process.lookMs = 0;
+      if (what === "slow") shared.stalled();
       const changes = total();
       if (changes !== shared.changes && how === "COMMIT" && what !== "full") {
         shared.commits += 1;

@@ -209,7 +209,7 @@ export function judge(db: Database, clock: VirtualClock): Judge {
         if (endedMs !== null || nowMs - startedMs >= OWN_TIME_MS) continue;
         // A program looks at its clock only when it renews.
         const steppedMs = isProgram && state.steppedAtMs >= startedMs ? nowMs : state.steppedAtMs;
-        if (nowMs - Math.max(steppedMs, by.troubledAtMs()) < RENEWED_WITHIN_MS) continue;
+        if (nowMs - Math.max(steppedMs, state.stalledAtMs, by.troubledAtMs()) < RENEWED_WITHIN_MS) continue;
         if (row?.lock_token === token && row.next_attempt_at <= clock.now())
           accuse(`the lease of row ${seq} ran out while its command runs`);
       }

@@ -48,6 +48,8 @@ export interface State {
   /** When a claim was last made or ended, and when a command last did not start, monotonic; -1: never. */
   workedAtMs: number;
   refusedAtMs: number;
+  /** When a transaction last ended that kept all others from writing for long, monotonic; -1: never. */
+  stalledAtMs: number;
   /** When the wall clock was last set, monotonic; -1: never. */
   steppedAtMs: number;
   /** Whether it was ever set back. */
@@ -80,6 +82,7 @@ export function newState(clock: VirtualClock): State {
     brokenUntilMs: new Map(),
     workedAtMs: -1,
     refusedAtMs: -1,
+    stalledAtMs: -1,
     steppedAtMs: -1,
     setBack: false,
   };

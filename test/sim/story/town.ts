@@ -57,6 +57,9 @@ export function town(db: Database, production: Production): Town {
     writing: false,
     commits: 0,
     look: (by, when) => referee.look(by, when),
+    stalled: () => {
+      referee.state.stalledAtMs = clock.monotonicMs();
+    },
     rang: (by) => {
       for (const watcher of watchers) if (watcher.by !== by && watcher.by.isAlive()) clock.at(clock.monotonicMs() + WAKE_MS, watcher.look);
     },

@@ -1,5 +1,6 @@
 /** A test of the simulation: each of these faults is planted in a copy of the sources, and must be found. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 import { production } from "./production.ts";
 import { FAULTS, SEED } from "./story/faults.ts";
 import { plant } from "./story/plant.ts";
@@ -29,4 +30,8 @@ test("the same stories go well with a copy in which nothing was changed", async 
 
 test("a fault whose text is not in the sources any more is told", () => {
   expect(() => plant([["store/claim.ts", "no such text", ""]])).toThrow("store/claim.ts has this 0 times, not once: no such text");
+});
+
+test("README says how many there are", async () => {
+  expect(await Bun.file(join(import.meta.dir, "../../README.md")).text()).toContain(`In ${FAULTS.length} copies a fault is\nplanted`);
 });

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY } from "./outbox.ts";
+import { BINARY, LARGE_PAGES } from "./outbox.ts";
 import { type Background, sh, until, Workstation } from "./running.ts";
 
 setDefaultTimeout(30_000);
@@ -102,7 +102,7 @@ describe("inbox run", () => {
     const env = { OUTBOX_ID: MESSAGE, OUTBOX_ATTEMPT: "3", OUTBOX_DB: at.database, ODD: "a\tb" };
     const shown = await at.run(["inbox", "run", "--", "sh", "-c", "env; pwd"], { stdout: /./ }, { env });
     const lines = shown.split("\n").filter((line) => !/^(PWD|_|SHLVL|OLDPWD)=/.test(line));
-    const wanted = Object.entries(at.env(env)).map(([name, value]) => `${name}=${value}`);
+    const wanted = Object.entries(at.env({ ...LARGE_PAGES, ...env })).map(([name, value]) => `${name}=${value}`);
     expect(lines.toSorted()).toEqual([...wanted, at.home].toSorted());
   });
 

@@ -66,7 +66,8 @@ test("an idle runner sleeps, whatever keeps it from working", async () => {
     {}, // a fault: no template
     { dispatch: { notify_template: sh("sleep 60"), timeout: "60s", concurrency: 1 } }, // all hands full
   ];
-  const places = idle.map((settings) => new Workstation().settings(settings));
+  using all = new DisposableStack();
+  const places = idle.map((settings) => all.use(new Workstation()).settings(settings));
   for (const place of places) await place.enqueue({}, {});
   const runners = places.map((place) => place.background("run"));
   await hostClock.sleep(2_000);
@@ -79,7 +80,6 @@ test("an idle runner sleeps, whatever keeps it from working", async () => {
     runner.kill("SIGINT");
     await runner.exited;
   }
-  for (const place of places) place[Symbol.dispose]();
 });
 
 /** User and system time of a process in ticks. */

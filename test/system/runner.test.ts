@@ -72,9 +72,9 @@ test("an idle runner sleeps, whatever keeps it from working", async () => {
   const runners = places.map((place) => place.background("run"));
   await hostClock.sleep(2_000);
   const before = runners.map(({ pid }) => cpuTicks(pid));
-  await hostClock.sleep(5_000);
+  await hostClock.sleep(20_000);
   // A tick is 10 ms: at most half a percent of a core.
-  for (const [at, { pid }] of runners.entries()) expect(cpuTicks(pid) - (before[at] ?? 0)).toBeLessThanOrEqual(2);
+  for (const [at, { pid }] of runners.entries()) expect(cpuTicks(pid) - (before[at] ?? 0)).toBeLessThanOrEqual(10);
   for (const runner of runners) {
     runner.kill("SIGTERM");
     runner.kill("SIGINT");

@@ -40,7 +40,7 @@ function emit(out: string): void {
     noEmit: false,
     declaration: true,
     emitDeclarationOnly: true,
-    noCheck: true,
+    noCheck: true, // the linter does that
     stripInternal: true,
     rootDir: join(root, "src"),
     outDir: out,

@@ -6,10 +6,11 @@ import type { Dispatch } from "../core/dispatch.ts";
 import type { OutboxError } from "../core/errors.ts";
 import { bell } from "./bell.ts";
 import type { Faults } from "./faults.ts";
+import { instant } from "./instant.ts";
 import type { Plan } from "./plan.ts";
 import { newCounters } from "./report.ts";
 import type { RunnerSeams } from "./runner.ts";
-import { instant, source, type SourceSpec } from "./sources.ts";
+import { source, type SourceSpec } from "./sources.ts";
 import { told } from "./told.ts";
 
 export type InlineSeams = Omit<RunnerSeams, "sources" | "plan" | "watch" | "isAlive" | "onWake"> & {

@@ -4,9 +4,10 @@ import type { Clock } from "../core/seams.ts";
 import type { Transport } from "../transport/transport.ts";
 import { bell } from "./bell.ts";
 import { faults } from "./faults.ts";
+import { instant } from "./instant.ts";
 import type { Plan } from "./plan.ts";
 import { type Counters, newCounters, type Tell } from "./report.ts";
-import { instant, type Source, source, type SourceSpec } from "./sources.ts";
+import { type Source, source, type SourceSpec } from "./sources.ts";
 import { told } from "./told.ts";
 import type { Watcher } from "./wake.ts";
 
@@ -84,6 +85,7 @@ export function startRunner(seams: RunnerSeams, drains: boolean): Runner {
   let turn = 0;
   let outdated = false;
   let sweepsAtMs = 0;
+  /** What comes due after it may have been missed by the last pass. */
   let passBegan = instant(clock);
   let beatsAtMs = clock.monotonicMs() + HEARTBEAT_MS;
   /** Deleted by the sweep that is under way. */

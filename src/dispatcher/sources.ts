@@ -4,11 +4,11 @@
  */
 import type { Dispatch } from "../core/dispatch.ts";
 import { OutboxError } from "../core/errors.ts";
-import type { Clock } from "../core/seams.ts";
 import type { Settlement, Store } from "../store/store.ts";
 import type { Transport } from "../transport/transport.ts";
 import { connection } from "./connection.ts";
 import { crew } from "./crew.ts";
+import type { Instant } from "./instant.ts";
 import { leases } from "./lease.ts";
 import type { Plan } from "./plan.ts";
 import { stuck } from "./stuck.ts";
@@ -23,16 +23,6 @@ export interface SourceSpec {
   readonly name: string;
   readonly path: string;
   readonly open: () => Promise<Store>;
-}
-
-/** One moment on both clocks: monotonic milliseconds and epoch seconds. */
-export interface Instant {
-  readonly ms: number;
-  readonly s: number;
-}
-
-export function instant(clock: Clock): Instant {
-  return { ms: clock.monotonicMs(), s: clock.now() };
 }
 
 export interface Source {

@@ -1,7 +1,7 @@
 /**
- * The few system calls that stand between an enqueue and its answer, straight from the C library. node:fs has them too, but loading
- * it takes 25 blocks of heap and 180 page faults, where an empty program has 28 and 700. This is the plain way only: whatever is
- * unusual is answered with null, and the caller asks node:fs, which also says what was wrong. So it is on Linux with glibc alone.
+ * The few system calls that stand between an enqueue or a look and its answer, straight from the C library. node:fs has them too, but
+ * loading it takes 25 blocks of heap and 180 page faults, where an empty program has 28 and 700. This is the plain way only: whatever
+ * is unusual is answered with null, and the caller asks node:fs, which also says what was wrong. So it is on Linux with glibc alone.
  */
 import { dlopen, read as peek } from "bun:ffi";
 

@@ -54,8 +54,12 @@ test.each(["enqueue", "revive"])("%s loads nothing of Node", (name) => {
   expect(builtIns(loadedFor(name)).toSorted()).toEqual(NEEDED);
 });
 
-test.each(["ls", "show"])("%s comes without the parser that only an unusual settings file needs", (name) => {
-  expect(loadedFor(name).filter((path) => /node_modules\/(citty|consola|yaml)\//.test(path))).toEqual([]);
+test.each(["ls", "show"])("%s loads the whole store, and neither Node, the schema as text nor what words an unusual case", (name) => {
+  const loaded = loadedBy("src/main.ts", "src/cli/command.ts", `src/cli/commands/${name}.ts`, "src/store/store.ts");
+  expect(loaded.filter((path) => /node_modules\/(citty|consola|yaml)\/|src\/(dispatcher|transport)\/|\.sql$/.test(path))).toEqual([]);
+  expect(loaded.filter((path) => /src\/store\/(place|prepare|trouble|diagnosis|migrate)\.ts$/.test(path))).toEqual([]);
+  expect(builtIns(loaded).toSorted()).toEqual(NEEDED);
+  expect(loaded.some((path) => path.endsWith("src/store/queries.ts"))).toBe(true);
 });
 
 test("run loads the dispatcher, so the look at the chunks sees what is there", () => {

@@ -1,7 +1,7 @@
 /** Work on a program's own handle: whole or not at all, in its transaction or in one of its own, and only where our tables are. */
 import type { Database } from "bun:sqlite";
 import { OutboxError } from "../core/errors.ts";
-import { ownership, refuseNewer } from "../store/migrate.ts";
+import { ownership, refuseNewer } from "../store/ownership.ts";
 import { asTrouble } from "../store/trouble.ts";
 import { SCHEMA_VERSION } from "../store/version.ts";
 

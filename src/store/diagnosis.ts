@@ -4,11 +4,8 @@
  */
 import { accessSync, constants, readFileSync, realpathSync, type Stats, statfsSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Trouble } from "../core/errors.ts";
 import { refusedCode } from "../core/refused.ts";
-
-/** Kind, what it is, what to do. The text goes on after "database PATH". */
-export type Situation = readonly [kind: Trouble, what: string, hint: string];
+import { irregular, NAME_A_FILE, notWhole, type Situation } from "./unfit.ts";
 
 const [ERROR, PERM, READONLY, IOERR, CANTOPEN, AUTH, NOTADB] = [1, 3, 8, 10, 14, 23, 26];
 /** The memory that handles of one database share cannot be made large enough. */
@@ -33,15 +30,6 @@ export function diagnose(errno: number, message: string, path: string): Situatio
   return isReadOnly(dirname(path)) ? ["io", ": its file system is read-only", "mount it for writing"] : companionsDenied(path);
 }
 
-export const NAME_A_FILE = "name a file";
-
-/** What something that is no regular file is, to go on after its name; null for a regular file. */
-export function irregular(stats: Stats): string | null {
-  if (stats.isFile()) return null;
-  const what = stats.isDirectory() ? "a directory" : stats.isFIFO() ? "a pipe" : stats.isSocket() ? "a socket" : "a device";
-  return `is not a regular file (it is ${what})`;
-}
-
 /** A file of ours of which a part was taken away, or that never was whole. */
 function unwhole(message: string): Situation | null {
   const missing = /^no such (?:table|column): (?:main\.)?(.+)$/.exec(message)?.[1];
@@ -51,10 +39,6 @@ function unwhole(message: string): Situation | null {
   // A step that brings it forward makes what an older schema cannot have.
   const extra = /^(?:table|index|trigger|view|there is already an? \w+ named) (\S+)(?: already exists)?$/.exec(message)?.[1];
   return extra === undefined ? null : notWhole(`${extra} does not belong to its schema version`);
-}
-
-export function notWhole(why: string): Situation {
-  return ["io", ` is not a whole outbox database: ${why}`, "restore it from a copy"];
 }
 
 function outOfRoom(errno: number, path: string): Situation | null {

@@ -5,7 +5,7 @@ import type { Outcome } from "../core/outcome.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
 import { type ClaimTerms, claimNext, endNext, recount, staleHolders } from "./claim.ts";
 import { type CircuitChange, type CircuitTerms, closeAll, endHolds, noteFailure, noteSuccess } from "./gates.ts";
-import { ownership } from "./migrate.ts";
+import { ownership } from "./ownership.ts";
 import type { Handle } from "./statement.ts";
 import { renew, settle, type Settled } from "./transitions.ts";
 import { SCHEMA_VERSION } from "./version.ts";

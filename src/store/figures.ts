@@ -4,7 +4,7 @@
  */
 import { OutboxError } from "../core/errors.ts";
 import { shortReason, STATUSES, type Status } from "../core/lifecycle.ts";
-import { notWhole } from "./diagnosis.ts";
+import { notWhole } from "./unfit.ts";
 import { type Handle, statement } from "./statement.ts";
 
 export interface Figures {

@@ -1,9 +1,10 @@
 /** A consumer's inbox as the rest of the program knows it: asynchronous, every method one transaction. Apart from `store.ts`, which loads all else. */
 import type { DispatchRef } from "../core/dispatch.ts";
 import type { Clock, Entropy } from "../core/seams.ts";
+import { troubleOf } from "./failed.ts";
 import { abandon, begin, type Begun, type BeginTerms, complete, idOf, type InboxClaim } from "./inbox.ts";
 import { openDatabase, type OpenTerms } from "./open.ts";
-import { asTrouble } from "./trouble.ts";
+import { immediately } from "./transaction.ts";
 
 export type { Begun, InboxClaim } from "./inbox.ts";
 
@@ -25,9 +26,9 @@ export async function openInbox(
   const db = await openDatabase(terms);
   const transact = async <T>(body: () => T): Promise<T> => {
     try {
-      return db.transaction(body).immediate();
+      return immediately(db, body);
     } catch (error) {
-      throw asTrouble(error, terms.path);
+      throw await troubleOf(error, terms.path);
     }
   };
   return {

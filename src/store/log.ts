@@ -3,7 +3,6 @@
  * and is cut to `journal_size_limit` then. A reader that stayed while much was written, and no commit after it, would leave all of that
  * lying, for the next enqueue to copy back before it answers.
  */
-import { statSync } from "node:fs";
 import { type Handle, statement } from "./statement.ts";
 
 /** What is left of the log when it begins anew, in bytes: `journal_size_limit` of every handle that we open. */
@@ -25,7 +24,7 @@ export function trimLog(db: Handle): void {
 
 function sizeOf(file: string): number {
   try {
-    return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    return Bun.file(file).size; // 0 for what is not there
   } catch {
     return 0; // out of reach by now: the next time may tell
   }

@@ -1,51 +1,15 @@
-/** The schema: its numbered steps, whose file a database is, and bringing it forward. Forward only, only ever adding. */
+/** The schema: its numbered steps, and bringing it forward. Forward only, only ever adding. */
 import { invariant, OutboxError } from "../core/errors.ts";
 import outbox from "./migrations/0001_outbox.sql" with { type: "text" };
 import turns from "./migrations/0002_turns.sql" with { type: "text" };
 import figures from "./migrations/0003_figures.sql" with { type: "text" };
 import inbox from "./migrations/0004_inbox.sql" with { type: "text" };
 import door from "./migrations/0005_door.sql" with { type: "text" };
-import { notWhole } from "./diagnosis.ts";
+import { ownership } from "./ownership.ts";
 import { type Handle, statement } from "./statement.ts";
-import { SCHEMA_VERSION, versionOf } from "./version.ts";
 
 /** Step n takes a database from version n to n + 1. Frozen once released. */
 export const MIGRATIONS: readonly string[] = [outbox, turns, figures, inbox, door];
-
-export type Ownership =
-  /** A file with `dispatch_schema`: ours, at this version. */
-  | { readonly whose: "ours"; readonly version: number }
-  /** No table at all. */
-  | { readonly whose: "nobody" }
-  /** Another program's tables, none of ours. */
-  | { readonly whose: "foreign" };
-
-/** Whose file this is. Reads only. */
-export function ownership(db: Handle): Ownership {
-  // One statement, so one moment: between two of them another process may have made its tables.
-  const tables = statement<{ all_names: number; ours: number }>(
-    db,
-    `SELECT count(*) AS all_names, count(*) FILTER (WHERE name = 'dispatch_schema') AS ours FROM main.sqlite_schema`,
-  ).get({});
-  if (tables?.all_names === 0) return { whose: "nobody" };
-  if (tables?.ours !== 1) return { whose: "foreign" };
-  const version = versionOf(db);
-  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
-    const [kind, what, hint] = notWhole("dispatch_schema holds no version");
-    throw new OutboxError(kind, `database ${db.filename}${what}`, hint);
-  }
-  return { whose: "ours", version };
-}
-
-/** @throws OutboxError `settings`: the file is newer than this binary, and stays untouched. */
-export function refuseNewer(version: number, path: string, known: number = SCHEMA_VERSION): void {
-  if (version > known)
-    throw new OutboxError(
-      "settings",
-      `database ${path} has schema ${version}, this outbox knows up to ${known}`,
-      "use the newer outbox; the file was left untouched",
-    );
-}
 
 /**
  * Adds the tables to a database that has none of them, in the caller's transaction. Nothing else of the file changes.

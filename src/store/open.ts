@@ -4,6 +4,7 @@
  */
 import { Database, constants } from "bun:sqlite";
 import { OutboxError } from "../core/errors.ts";
+import { libc } from "../libc.ts";
 import { sqliteCode, troubleOf } from "./failed.ts";
 import type { Handle } from "./statement.ts";
 import { SCHEMA_VERSION, versionOf } from "./version.ts";
@@ -180,9 +181,15 @@ async function make(terms: OpenTerms): Promise<Handle> {
 /** A command that hands in pays for no look at a file that exists; every other one rather looks than waits at a pipe. */
 async function lookFirst(terms: OpenTerms): Promise<void> {
   if (terms.checkPlace) return look(terms);
-  if (terms.missing === "make") return;
+  if (terms.missing === "make" || isRegular(terms.path)) return;
   const { checkRegular } = await import("./place.ts");
   checkRegular(terms.path);
+}
+
+/** The usual answer, without node:fs; whatever else it is, `place.ts` says. */
+function isRegular(path: string): boolean {
+  const facts = path.includes("\0") ? null : libc()?.facts(path, "follow");
+  return typeof facts === "object" && facts?.kind === "file";
 }
 
 /** Looks where the file lies. @throws OutboxError */

@@ -6,7 +6,7 @@ import { lstatSync, readlinkSync, type Stats, statfsSync, statSync } from "node:
 import { dirname } from "node:path";
 import { OutboxError } from "../core/errors.ts";
 import { isDenied, refusedCode, refusedWords } from "../core/refused.ts";
-import { irregular, NAME_A_FILE } from "./diagnosis.ts";
+import { irregular, NAME_A_FILE } from "./unfit.ts";
 
 /** File systems whose locks and shared memory do not reach other hosts; SQLite's WAL breaks there. (linux/magic.h) */
 const NETWORK_FS: ReadonlyMap<number, string> = new Map([

@@ -1,12 +1,13 @@
 /** What a file needs before it can be used, where it is not ours and up to date already: tables, a newer schema, or a refusal. */
 import { OutboxError } from "../core/errors.ts";
 import { copyTo } from "./backup.ts";
-import { notWhole } from "./diagnosis.ts";
 import { sqliteCode } from "./failed.ts";
-import { bringForward, install, MIGRATIONS, ownership, parts, refuseNewer } from "./migrate.ts";
+import { bringForward, install, MIGRATIONS, parts } from "./migrate.ts";
 import { look, missing, openAny, openAside, openDatabase, type OpenTerms } from "./open.ts";
+import { ownership, refuseNewer } from "./ownership.ts";
 import { type Handle, statement } from "./statement.ts";
 import { asTrouble } from "./trouble.ts";
+import { notWhole } from "./unfit.ts";
 
 /** Brings a file of ours forward, fills an empty one, refuses every other. @throws OutboxError, or a SQLite error */
 export async function prepare(db: Handle, terms: OpenTerms, steps: readonly string[] = MIGRATIONS): Promise<void> {

@@ -11,6 +11,7 @@ type Placed = Pick<Dispatch, "seq" | "status">;
  */
 export function situated<Row extends Placed>(db: Handle, rows: readonly Row[], now: number): (Row & Situation)[] {
   const waiting = rows.filter(({ status }) => status === "pending" || status === "delivering").map(({ seq }) => seq);
+  if (waiting.length === 0) return rows.map((row) => ({ ...row, ...FREE }));
   const found = statement<Situation & { seq: number }>(
     db,
     `SELECT t.seq, t.waits_for, h.id AS held_by, d.open_until

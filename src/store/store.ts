@@ -8,6 +8,7 @@ import type { CheckedRequest } from "../core/request.ts";
 import { patienceEnds, staleHolders } from "./claim.ts";
 import { createEntry, type Entry, type StoreSeams } from "./entry.ts";
 import { type Exchange, exchange, type Exchanged } from "./exchange.ts";
+import { troubleOf } from "./failed.ts";
 import { type Figures, figures } from "./figures.ts";
 import { type Forecast, forecasts, type ForecastWish } from "./forecast.ts";
 import { type Circuit, type Hold, hold, holds, type HoldScope, openCircuits, resume } from "./gates.ts";
@@ -21,9 +22,8 @@ import { enqueueClaimed, type Inline } from "./inline.ts";
 import { situated } from "./situation.ts";
 import { type Handle, statement } from "./statement.ts";
 import { note, over, standing } from "./told.ts";
-import { immediately } from "./transaction.ts";
+import { atOneMoment, immediately } from "./transaction.ts";
 import { ack, type AckOutcome, type Settled } from "./transitions.ts";
-import { asTrouble } from "./trouble.ts";
 
 export type {
   AckOutcome,
@@ -147,21 +147,21 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
     try {
       return immediately(db, body);
     } catch (error) {
-      throw asTrouble(error, path);
+      throw await troubleOf(error, path);
     }
   };
   const read = async <T>(body: () => T): Promise<T> => {
     try {
-      return db.transaction(body).deferred();
+      return atOneMoment(db, body);
     } catch (error) {
-      throw asTrouble(error, path);
+      throw await troubleOf(error, path);
     }
   };
   const untransacted = async <T>(body: () => T): Promise<T> => {
     try {
       return body();
     } catch (error) {
-      throw asTrouble(error, path);
+      throw await troubleOf(error, path);
     }
   };
   /** What was deleted must not stand in the log for as long as this store is open. */
@@ -181,7 +181,7 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
         const row = byRef(db, ref);
         const [found] = row === null ? [] : situated(db, [row], clock.now());
         if (found === undefined) return null;
-        const hold = holds(db).find(({ id }) => id === found.held_by) ?? null;
+        const hold = found.held_by === null ? null : (holds(db).find(({ id }) => id === found.held_by) ?? null);
         return { row: found, hold, history: history(db, found.id), audit: audit(db, found.id) };
       }),
     list: (page) => read(() => situated(db, list(db, page), clock.now())),
@@ -247,7 +247,7 @@ export function createStore(db: Handle, path: string, { clock, entropy }: StoreS
       try {
         if (purged) emptyLog(db);
       } catch (error) {
-        throw asTrouble(error, path);
+        throw await troubleOf(error, path);
       } finally {
         db.close();
       }

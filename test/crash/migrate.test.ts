@@ -7,7 +7,7 @@ import { BINARY } from "../cli/outbox.ts";
 import { Workstation } from "../cli/running.ts";
 import { hostClock } from "../../src/host.ts";
 import { breaches } from "../../src/store/invariants.ts";
-import { ownership } from "../../src/store/migrate.ts";
+import { ownership } from "../../src/store/ownership.ts";
 import { SCHEMA_VERSION } from "../../src/store/version.ts";
 import { STAGES, writeDatabase } from "../fixtures/store/stages.ts";
 

@@ -14,7 +14,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { OutboxError } from "../../src/core/errors.ts";
-import { bringForward, install, MIGRATIONS, ownership } from "../../src/store/migrate.ts";
+import { bringForward, install, MIGRATIONS } from "../../src/store/migrate.ts";
+import { ownership } from "../../src/store/ownership.ts";
 import { openDatabase, type OpenTerms } from "../../src/store/open.ts";
 import { installInto } from "../../src/store/prepare.ts";
 import { SCHEMA_VERSION } from "../../src/store/version.ts";

@@ -52,7 +52,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "store/open",
     files: /^src\/store\/open\.ts$/,
-    may: [CORE, STORE, SQLITE, PLATFORM],
+    may: [CORE, STORE, LIBC, SQLITE, PLATFORM],
     why: "one place opens databases, so that every handle is set up in the same order",
   },
   {

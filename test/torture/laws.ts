@@ -6,7 +6,7 @@ import type { Database } from "bun:sqlite";
 import type { Dispatch, Transition } from "../../src/core/dispatch.ts";
 import { EDGES } from "../../src/core/lifecycle.ts";
 import { breaches } from "../../src/store/invariants.ts";
-import { ownership } from "../../src/store/migrate.ts";
+import { ownership } from "../../src/store/ownership.ts";
 import { SCHEMA_VERSION } from "../../src/store/version.ts";
 
 /** A move that somebody was told of, or that a command which started proves. */

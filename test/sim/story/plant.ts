@@ -6,7 +6,7 @@ import type { Fault } from "./faults.ts";
 
 const SRC = join(import.meta.dir, "../../../src");
 /** What a world runs; the other rooms are not copied. */
-const ROOMS = ["core", "dispatcher", "library", "store", "transport", "host.ts"];
+const ROOMS = ["core", "dispatcher", "library", "store", "transport", "host.ts", "libc.ts"];
 
 /**
  * A directory with the changed sources, which is removed when the test ends: `using copy = plant(fault.edits)`.

@@ -1,10 +1,12 @@
 /** The filters of `ls` and of the commands that change what they name. */
 import { OutboxError } from "../core/errors.ts";
+import { REASONS, shortReason, STATUSES, type Status } from "../core/lifecycle.ts";
+import { nearest } from "../core/nearest.ts";
 import type { Selection } from "../store/store.ts";
 import type { Io } from "./io.ts";
 import type { Args } from "./parse.ts";
 import { replaced } from "./request.ts";
-import { reasons, statuses, time } from "./values.ts";
+import { time } from "./values.ts";
 
 /** What the flags name; empty: nothing was given. @throws OutboxError `usage`, and `data` for text with bytes replaced */
 export function selectionOf(args: Args, io: Io): Selection {
@@ -34,6 +36,34 @@ export function targetOf(args: Args, io: Io, command: string): Target {
   if (ids) return { by: "ids" };
   if (filtered || all) return { by: "filter", selection };
   throw new OutboxError("usage", `${command} needs an ID, a filter or --all`, see);
+}
+
+function statuses(args: Args): readonly Status[] {
+  return args.list("status").map((text) => {
+    const status = STATUSES.find((each) => each === text);
+    if (status !== undefined) return status;
+    const meant = nearest(text, STATUSES);
+    throw new OutboxError(
+      "usage",
+      `--status "${text}" is no status`,
+      meant === null ? `one of ${STATUSES.join(", ")}` : `did you mean ${meant}?`,
+    );
+  });
+}
+
+/** Reasons by their last word, as lists print them. */
+function reasons(args: Args): readonly string[] {
+  const known = [...new Set(REASONS.map(shortReason))];
+  return args.list("reason").map((text) => {
+    if (known.includes(text)) return text;
+    const hint = REASONS.some((reason) => reason === text) ? `write its last word alone: ${shortReason(text)}` : null;
+    const meant = nearest(text, known);
+    throw new OutboxError(
+      "usage",
+      `--reason "${text}" is no reason`,
+      hint ?? (meant === null ? `one of ${known.join(", ")}` : `did you mean ${meant}?`),
+    );
+  });
 }
 
 function argvTexts(args: Args, flag: string): readonly string[] {

@@ -2,8 +2,6 @@
 import { parseRef } from "../core/dispatch.ts";
 import { parseDuration } from "../core/duration.ts";
 import { OutboxError } from "../core/errors.ts";
-import { REASONS, shortReason, STATUSES, type Status } from "../core/lifecycle.ts";
-import { nearest } from "../core/nearest.ts";
 import { parseTime } from "../core/time.ts";
 import type { Io } from "./io.ts";
 import { escapeControls, shortened } from "./output.ts";
@@ -75,34 +73,6 @@ function isZone(name: string): boolean {
 export function timeOrDelay(args: Args, timeFlag: string, delayFlag: string, io: Io): number | undefined {
   const delayMs = duration(args, delayFlag);
   return delayMs === undefined ? time(args, timeFlag, io) : io.clock.now() + delayMs / 1_000;
-}
-
-export function statuses(args: Args): readonly Status[] {
-  return args.list("status").map((text) => {
-    const status = STATUSES.find((each) => each === text);
-    if (status !== undefined) return status;
-    const meant = nearest(text, STATUSES);
-    throw new OutboxError(
-      "usage",
-      `--status "${text}" is no status`,
-      meant === null ? `one of ${STATUSES.join(", ")}` : `did you mean ${meant}?`,
-    );
-  });
-}
-
-/** Reasons by their last word, as lists print them. */
-export function reasons(args: Args): readonly string[] {
-  const known = [...new Set(REASONS.map(shortReason))];
-  return args.list("reason").map((text) => {
-    if (known.includes(text)) return text;
-    const hint = REASONS.some((reason) => reason === text) ? `write its last word alone: ${shortReason(text)}` : null;
-    const meant = nearest(text, known);
-    throw new OutboxError(
-      "usage",
-      `--reason "${text}" is no reason`,
-      hint ?? (meant === null ? `one of ${known.join(", ")}` : `did you mean ${meant}?`),
-    );
-  });
 }
 
 /** What `--after ID` means as a number in the order of lists: only `seq` says where a page ended. */

@@ -15,6 +15,8 @@ export async function production(src = SRC) {
     load<typeof import("../../src/library/claim.ts")>("library/claim.ts"),
     load<typeof import("../../src/library/deliver.ts")>("library/deliver.ts"),
     load<typeof import("../../src/store/inbox.ts")>("store/inbox.ts"),
+    // A store loads it when something fails. That takes turns of the event loop, and in them virtual time would go on.
+    load<typeof import("../../src/store/trouble.ts")>("store/trouble.ts"),
   ]);
   const { runOnce, runForever } = run;
   const { runClaim } = inline;

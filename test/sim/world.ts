@@ -19,6 +19,9 @@ import { COLUMNS } from "../../src/store/columns.ts";
 import { countedEntropy, memory as emptyMemory, T0 } from "../fixtures/world.ts";
 import { type VirtualClock, virtualClock } from "./time.ts";
 
+// A store loads it when something fails. That takes turns of the event loop, and in them virtual time would go on.
+await import("../../src/store/trouble.ts");
+
 /** What a simulated command does, and how long it takes. */
 export interface Act {
   /** `hang` is ended at its timeout; `stuck` cannot be ended and takes a minute. */

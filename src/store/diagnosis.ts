@@ -5,7 +5,7 @@
 import { accessSync, constants, readFileSync, realpathSync, type Stats, statfsSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { refusedCode } from "../core/refused.ts";
-import { irregular, NAME_A_FILE, notWhole, type Situation } from "./unfit.ts";
+import { irregular, NAME_A_FILE, notWhole, type Cause } from "./unfit.ts";
 
 const [ERROR, PERM, READONLY, IOERR, CANTOPEN, AUTH, NOTADB] = [1, 3, 8, 10, 14, 23, 26];
 /** The memory that handles of one database share cannot be made large enough. */
@@ -14,7 +14,7 @@ const IOERR_SHMSIZE = 10 | (19 << 8);
 const NEAR_LIMIT_BYTES = 512 * 1_048_576;
 
 /** @param errno SQLite's, the extended part included. @returns null when the error says it all itself */
-export function diagnose(errno: number, message: string, path: string): Situation | null {
+export function diagnose(errno: number, message: string, path: string): Cause | null {
   const code = errno & 0xff;
   if (code === ERROR) return unwhole(message);
   if (code === IOERR || code === CANTOPEN || code === NOTADB) {
@@ -31,7 +31,7 @@ export function diagnose(errno: number, message: string, path: string): Situatio
 }
 
 /** A file of ours of which a part was taken away, or that never was whole. */
-function unwhole(message: string): Situation | null {
+function unwhole(message: string): Cause | null {
   const missing = /^no such (?:table|column): (?:main\.)?(.+)$/.exec(message)?.[1];
   if (missing !== undefined) return notWhole(`${missing} is missing`);
   const column = /^table (\S+) has no column named (\S+)$/.exec(message);
@@ -41,7 +41,7 @@ function unwhole(message: string): Situation | null {
   return extra === undefined ? null : notWhole(`${extra} does not belong to its schema version`);
 }
 
-function outOfRoom(errno: number, path: string): Situation | null {
+function outOfRoom(errno: number, path: string): Cause | null {
   const limit = fileSizeLimit();
   if ((errno & 0xff) === IOERR && limit !== null && largest(path) + NEAR_LIMIT_BYTES > limit)
     return ["io", `: a file size limit of ${limit} bytes is reached`, "raise it (ulimit -f), or remove it for outbox"];
@@ -84,7 +84,7 @@ function largest(path: string): number {
 }
 
 /** SQLite gives its companions the mode that the file had then; a later chmod of the file alone leaves them behind. */
-function companionsDenied(path: string): Situation | null {
+function companionsDenied(path: string): Cause | null {
   if (!isOpenTo(path)) return null;
   const denied = companions(path).filter((each) => look(each) !== null && !isOpenTo(each));
   if (denied.length === 0) return null;

@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import type { Trouble } from "../core/errors.ts";
 
 /** Kind, what it is, what to do. The text goes on after "database PATH". */
-export type Situation = readonly [kind: Trouble, what: string, hint: string];
+export type Cause = readonly [kind: Trouble, what: string, hint: string];
 
 export const NAME_A_FILE = "name a file";
 
@@ -14,6 +14,6 @@ export function irregular(stats: Stats): string | null {
   return `is not a regular file (it is ${what})`;
 }
 
-export function notWhole(why: string): Situation {
+export function notWhole(why: string): Cause {
   return ["io", ` is not a whole outbox database: ${why}`, "restore it from a copy"];
 }
